@@ -1,0 +1,94 @@
+"""The mathematics of the reward decoder, in the paper's notation.
+
+| here               | paper                         | meaning                                             |
+|--------------------|-------------------------------|-----------------------------------------------------|
+| posterior          | Lemma 1, Eq. (1)              | Pr[a | x, y] when a was drawn with probabilities p  |
+| G(v, beta, sigma)  | Lemma 4, Eq. (6)              | the ramp from 0 at beta to 1 at beta + sigma        |
+| sigma_of           | Lemma 4                       | (theta/alpha - 1/(K - alpha)) / 2                   |
+| Decoder            | Algorithm 1 line 5, Alg. 2    | r(x, y, a) = G(h_a(x, y), theta/alpha - sigma, sigma) |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from tacit.errors import IdentifiabilityError, InvalidInputError
+
+
+def G(v: Tensor, beta: float, sigma: float) -> Tensor:
+    """0 below beta, 1 from beta + sigma on, a ramp of slope 1/sigma between; sigma = 0 is the step at beta."""
+    if sigma == 0:
+        return (v >= beta).to(v.dtype)
+    return ((v - beta) / sigma).clamp(0, 1)
+
+
+def posterior(f: Tensor, phi: Tensor, p: Tensor | None = None) -> Tensor:
+    """Pr[a | x, y] (..., K) from f(x, .) (..., K), phi(x, y) (...) and, unless uniform, p(. | x) (..., K).
+
+    With p uniform this is Eq. (1) of the paper; the general form is the last line of its proof.
+    """
+    p = f.new_full((), 1 / f.shape[-1]) if p is None else p
+    good, bad = p * f, p * (1 - f)
+    phi = phi[..., None]
+    return phi * good / good.sum(-1, keepdim=True) + (1 - phi) * bad / bad.sum(-1, keepdim=True)
+
+
+def sigma_of(alpha: float, theta: float, K: int) -> float:
+    """The widest ramp that Lemma 4 allows; refuses values for which reward 1 and 0 cannot be told apart."""
+    for name, value in (("alpha", alpha), ("theta", theta)):
+        if not math.isfinite(value) or value <= 0:
+            raise IdentifiabilityError(name, f"must be a positive number, got {value}")
+    if theta > 1:
+        raise IdentifiabilityError("theta", f"is an expected reward and cannot exceed 1, got {theta}")
+    if alpha >= K / 2:
+        raise IdentifiabilityError(
+            "alpha", f"the rewards of all {K} actions must sum to less than K/2 = {K / 2:g}, got {alpha:g}: "
+            "reward 1 must be the rarer event, or it cannot be told from reward 0"
+        )
+    if theta <= alpha / (K - alpha):
+        raise IdentifiabilityError(
+            "theta", f"the best action's expected reward must exceed alpha/(K - alpha) = {alpha / (K - alpha):.4g}, "
+            f"got {theta:g}"
+        )
+    return (theta / alpha - 1 / (K - alpha)) / 2
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """r(x, y, a) = G(h_a(x, y), theta_over_alpha - sigma, sigma); sigma = 0 is the step decoder of prior work.
+
+    >>> Decoder.from_assumption(alpha=1, theta=1, K=10).sigma
+    0.4444444444444444
+    """
+
+    theta_over_alpha: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.sigma) and self.sigma >= 0):
+            raise InvalidInputError("sigma", f"the width of the ramp cannot be negative, got {self.sigma}")
+        if not (math.isfinite(self.theta_over_alpha) and self.theta_over_alpha > self.sigma):
+            raise InvalidInputError(
+                "theta_over_alpha", f"must exceed sigma = {self.sigma:g} so that the ramp starts above 0, "
+                f"got {self.theta_over_alpha}"
+            )
+
+    @classmethod
+    def from_assumption(cls, alpha: float, theta: float, K: int) -> Decoder:
+        """The decoder of Lemma 4 for known alpha and theta."""
+        return cls(theta / alpha, sigma_of(alpha, theta, K))
+
+    @property
+    def beta(self) -> float:
+        return self.theta_over_alpha - self.sigma
+
+    def step(self) -> Decoder:
+        """The binary estimator with the same theta/alpha, which the paper compares against."""
+        return Decoder(self.theta_over_alpha, 0.0)
+
+    def decode(self, h: Tensor, actions: Tensor) -> Tensor:
+        """Decoded rewards (n,) of the actions taken (n,), from posteriors h (n, K)."""
+        return G(h.gather(1, actions[:, None])[:, 0], self.beta, self.sigma)

@@ -1,0 +1,183 @@
+"""Rounds held as columns: what a learner may see, and, apart by type, what it never sees.
+
+Imports nothing of tacit but errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tacit.errors import InvalidInputError
+
+Ids: TypeAlias = NDArray[np.int64]
+Rows: TypeAlias = slice | Tensor
+
+# float32 rounding over K terms stays far below this; a forgotten action does not.
+PROBABILITY_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """A batch of n rounds: everything that was seen, nothing that was hidden.
+
+    contexts (n, ...) and feedback (n, ...) in whatever form their encoders read, actions (n,) in
+    0..K-1, probabilities (n, K) of every action at the time of the draw.
+
+    >>> rounds = Interactions.of(
+    ...     contexts=[[0.0], [1.0]], actions=[0, 1], probabilities=[[0.5, 0.5]] * 2, feedback=[[3.0], [4.0]])
+    >>> len(rounds), rounds.action_count
+    (2, 2)
+    """
+
+    contexts: Tensor
+    actions: Tensor
+    probabilities: Tensor
+    feedback: Tensor
+
+    @classmethod
+    def of(cls, *, contexts: object, actions: object, probabilities: object | None, feedback: object) -> Interactions:
+        """Rounds from arrays, lists or tensors, checked."""
+        if probabilities is None:
+            raise InvalidInputError(
+                "probabilities",
+                "the log does not say how likely each action was, and without that nothing can be learned from it. "
+                "Log the probabilities of all K actions with each decision; if the policy that wrote the log is "
+                "known, compute them from it (uniform over K actions: 1/K everywhere)",
+            )
+        rounds = cls(
+            as_tensor(contexts, "contexts"),
+            as_tensor(actions, "actions"),
+            as_tensor(probabilities, "probabilities"),
+            as_tensor(feedback, "feedback"),
+        )
+        check_interactions(rounds)
+        return rounds
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def __getitem__(self, rows: Rows) -> Interactions:
+        return Interactions(self.contexts[rows], self.actions[rows], self.probabilities[rows], self.feedback[rows])
+
+    @property
+    def action_count(self) -> int:
+        return self.probabilities.shape[1]
+
+    @classmethod
+    def concatenate(cls, batches: Sequence[Interactions]) -> Interactions:
+        return cls(*(torch.cat([getattr(batch, field.name) for batch in batches]) for field in fields(cls)))
+
+    def to(self, device: torch.device | str) -> Interactions:
+        return Interactions(*(getattr(self, field.name).to(device) for field in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A batch of choices, waiting for feedback. `decision[rows]` takes part of it, in any order.
+
+    `stream` names the learner that decided; `ids` number its decisions from 0.
+    """
+
+    stream: str
+    ids: Ids
+    contexts: Tensor
+    actions: Tensor
+    probabilities: Tensor
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, rows: slice | Sequence[int] | NDArray[np.generic]) -> Decision:
+        index = np.arange(len(self))[rows]
+        where = torch.from_numpy(index).to(self.actions.device)
+        return Decision(
+            self.stream, self.ids[index], self.contexts[where], self.actions[where], self.probabilities[where]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenReward:
+    """The reward that nobody sees: made by an environment, read by evaluation, never by a learner."""
+
+    values: Tensor
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def as_tensor(values: object, name: str) -> Tensor:
+    """A tensor that shares memory where it can; numbers only."""
+    if isinstance(values, Tensor):
+        return values
+    try:
+        array = np.asarray(values)
+        if array.dtype == object or array.dtype.kind in "USV":
+            raise TypeError(f"found {array.dtype} instead of numbers")
+        return torch.from_numpy(np.ascontiguousarray(array))
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(name, f"cannot be read as an array of numbers: {error}") from error
+
+
+def check_interactions(rounds: Interactions) -> None:
+    """Refuse rounds that cannot have happened, naming the first row that is wrong."""
+    sizes = {field.name: len(column) if (column := getattr(rounds, field.name)).ndim else 0 for field in fields(rounds)}
+    if len(set(sizes.values())) != 1:
+        raise InvalidInputError("interactions", f"columns differ in length: {sizes}")
+    if not len(rounds):
+        raise InvalidInputError("interactions", "the log is empty: there is nothing to learn from")
+    check_finite(rounds.contexts, "contexts")
+    check_finite(rounds.feedback, "feedback")
+    check_probabilities(rounds.probabilities)
+    check_actions(rounds.actions, rounds.action_count)
+    taken = rounds.probabilities.gather(1, rounds.actions.long()[:, None])[:, 0]
+    _refuse_first(taken <= 0, "probabilities", "the action that was taken has probability zero")
+
+
+def check_actions(actions: Tensor, count: int) -> None:
+    if actions.ndim != 1 or actions.is_floating_point() or actions.dtype == torch.bool:
+        raise InvalidInputError(
+            "actions", f"expected a column of integers, got {actions.dtype} of shape {tuple(actions.shape)}"
+        )
+    _refuse_first((actions < 0) | (actions >= count), "actions", f"outside 0..{count - 1}", actions)
+
+
+def check_probabilities(probabilities: Tensor) -> None:
+    if probabilities.ndim != 2 or not probabilities.is_floating_point():
+        raise InvalidInputError(
+            "probabilities",
+            "expected the probability of every action, one row per round and one column per action, "
+            f"got {probabilities.dtype} of shape {tuple(probabilities.shape)}",
+        )
+    check_action_count(probabilities.shape[1])
+    check_finite(probabilities, "probabilities")
+    _refuse_first((probabilities < 0).any(1), "probabilities", "a probability is negative")
+    totals = probabilities.sum(1)
+    _refuse_first((totals - 1).abs() > PROBABILITY_TOLERANCE, "probabilities", "they do not sum to 1", totals)
+
+
+def check_action_count(count: object) -> None:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 2:
+        raise InvalidInputError(
+            "actions", f"expected at least two actions to choose from, got {count!r}: with one there is no choice"
+        )
+
+
+def check_finite(values: Tensor, name: str) -> None:
+    if values.is_floating_point() and values.numel():
+        _refuse_first(~values.isfinite().flatten(1).all(1) if values.ndim > 1 else ~values.isfinite(), name,
+                      "not a finite number (NaN or infinity)")
+
+
+def _refuse_first(wrong: Tensor, name: str, problem: str, values: Tensor | None = None) -> None:
+    if not bool(wrong.any()):
+        return
+    row = int(wrong.int().argmax())
+    found = "" if values is None else f" (found {values[row].item():g})"
+    raise InvalidInputError(name, f"{problem}{found} in row {row}; {int(wrong.sum())} of {len(wrong)} rows are wrong")

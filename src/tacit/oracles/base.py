@@ -1,0 +1,28 @@
+"""What a regression oracle is: the expected decoded reward of every action, learned online."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from torch import Tensor
+
+
+class Oracle(ABC):
+    """AlgSq in the paper: predicts, then sees the decoded reward of the action taken."""
+
+    @abstractmethod
+    def predict(self, contexts: Tensor) -> Tensor:
+        """f(x, .): (n, K); changes nothing, and answers before anything was learned."""
+
+    @abstractmethod
+    def update(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
+        """Learn from decoded rewards (n,) in [0, 1] of the actions taken (n,)."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """All that was learned, for saving."""
+
+    @abstractmethod
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take back what `tensors` gave."""
