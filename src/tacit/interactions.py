@@ -5,7 +5,9 @@ Imports nothing of tacit but errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from typing import TypeAlias
 
@@ -21,6 +23,18 @@ Rows: TypeAlias = slice | Tensor
 
 # float32 rounding over K terms stays far below this; a forgotten action does not.
 PROBABILITY_TOLERANCE = 1e-3
+
+_CHECKED_BEFORE: ContextVar[bool] = ContextVar("checked before", default=False)
+
+
+@contextmanager
+def checked_before() -> Iterator[None]:
+    """Leave out the checks of values, each of which waits for the device, for data that has passed them as a whole."""
+    token = _CHECKED_BEFORE.set(True)
+    try:
+        yield
+    finally:
+        _CHECKED_BEFORE.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +159,13 @@ def check_actions(actions: Tensor, count: int) -> None:
         raise InvalidInputError(
             "actions", f"expected a column of integers, got {actions.dtype} of shape {tuple(actions.shape)}"
         )
-    _refuse_first((actions < 0) | (actions >= count), "actions", f"outside 0..{count - 1}", actions)
+    check_within(actions, count, "actions")
+
+
+def check_within(values: Tensor, count: int, name: str) -> None:
+    if _CHECKED_BEFORE.get():
+        return
+    _refuse_first((values < 0) | (values >= count), name, f"outside 0..{count - 1}", values)
 
 
 def check_probabilities(probabilities: Tensor) -> None:
@@ -170,7 +190,7 @@ def check_action_count(count: object) -> None:
 
 
 def check_finite(values: Tensor, name: str) -> None:
-    if values.is_floating_point() and values.numel():
+    if values.is_floating_point() and values.numel() and not _CHECKED_BEFORE.get():
         _refuse_first(~values.isfinite().flatten(1).all(1) if values.ndim > 1 else ~values.isfinite(), name,
                       "not a finite number (NaN or infinity)")
 
@@ -181,3 +201,14 @@ def _refuse_first(wrong: Tensor, name: str, problem: str, values: Tensor | None 
     row = int(wrong.int().argmax())
     found = "" if values is None else f" (found {values[row].item():g})"
     raise InvalidInputError(name, f"{problem}{found} in row {row}; {int(wrong.sum())} of {len(wrong)} rows are wrong")
+
+
+def check_count(values: Tensor, count: int, name: str) -> None:
+    if len(values) != count:
+        raise InvalidInputError(name, f"expected one per decision, {count}, got {len(values)}")
+
+
+def check_positive_count(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidInputError(name, f"expected a whole number of rounds, at least 1, got {value!r}")
+    return value

@@ -20,6 +20,10 @@ class Oracle(ABC):
         """Learn from decoded rewards (n,) in [0, 1] of the actions taken (n,)."""
 
     @abstractmethod
+    def warm_up(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
+        """Learn once from the exploration rounds, decoded, before acting; may pass."""
+
+    @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
         """All that was learned, for saving."""
 

@@ -1,0 +1,50 @@
+"""How long to explore when the number of rounds is known beforehand: by the theorems, not by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tacit.algorithms import theory
+from tacit.errors import InvalidInputError
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """`rounds` (T) to play with `inverse_models` (|H|) and `reward_models` (|F|) candidates in the classes.
+
+    Give it as `explore`: N and gamma then follow from the theorems. `scale` is the constant in front of N, which
+    the theorems leave open.
+    """
+
+    rounds: int
+    inverse_models: int
+    reward_models: int
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.reward_models < 2:
+            raise InvalidInputError("reward_models", f"needs at least two to choose from, got {self.reward_models}")
+
+    def off_policy_rounds(self, K: int, sigma: float) -> int:
+        """N of Algorithm 1."""
+        N = theory.off_policy_rounds(self.rounds, K, sigma, self.inverse_models, self.scale)
+        return self._checked(N, self.rounds // 2)
+
+    def on_policy_rounds(self, K: int, sigma: float) -> int:
+        """N of Algorithm 2."""
+        gamma = self.gamma(K, sigma)
+        N = theory.on_policy_rounds(self.rounds, K, sigma, self.inverse_models, gamma, self.scale)
+        return self._checked(N, self.rounds)
+
+    def gamma(self, K: int, sigma: float) -> float:
+        """The gamma of Algorithm 2, for Vovk's oracle: its regret is log |F|, up to a constant."""
+        return theory.on_policy_gamma(self.rounds, K, sigma, self.inverse_models, math.log(self.reward_models))
+
+    def _checked(self, N: int, most: int) -> int:
+        if N > most:
+            raise InvalidInputError(
+                "explore", f"the theory asks for N = {N} rounds of exploration, more than the horizon of "
+                f"{self.rounds} leaves ({most}); play longer, or give a smaller `scale`"
+            )
+        return N

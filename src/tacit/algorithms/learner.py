@@ -1,0 +1,134 @@
+"""What the algorithms share: choosing, learning from late feedback, saving. What differs is in their own files."""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tacit import exploration
+from tacit.algorithms import saving
+from tacit.algorithms.ledger import Ledger
+from tacit.algorithms.models import Models
+from tacit.decoder import Decoder
+from tacit.encoders import Problem
+from tacit.errors import InvalidInputError
+from tacit.interactions import Decision, Ids, Interactions, as_tensor, check_count
+from tacit.inverse import Fit
+from tacit.seeding import generator
+
+
+class Learner(ABC):
+    """Chooses actions and learns from feedback alone."""
+
+    def __init__(self, problem: Problem, models: Models, decoder: Decoder | None, seed: int) -> None:
+        self.problem = problem
+        self.models = models
+        self.seed = seed
+        # One action out of K is right and always rewarded, unless told otherwise.
+        self.decoder = decoder or Decoder.from_assumption(alpha=1, theta=1, K=problem.actions)
+        self.fit_quality: Fit | None = None
+        self.ledger = Ledger(uuid.uuid4().hex)
+        self._draws = generator(seed, "draws", models.device)
+        self._training = generator(seed, "training", models.device)
+        self._inverse = models.inverse(problem, self._training)
+
+    def choose(self, contexts: object) -> Decision:
+        """One action per context (n, ...), drawn; each with the probabilities it was drawn from."""
+        shown = self._checked_contexts(contexts)
+        ids = self.ledger.issue(len(shown))
+        probabilities = self._probabilities(shown.to(self.models.device), ids)
+        numbers = torch.rand(len(shown), generator=self._draws, device=self.models.device)
+        actions = exploration.draw(probabilities, numbers)
+        return Decision(
+            self.ledger.stream, ids, shown, actions.to(shown.device), probabilities.to(shown.device)
+        )
+
+    def learn(self, decision: Decision, feedback: object) -> Tensor:
+        """Learn from feedback (n, ...) to a decision or a part of one, whenever it comes.
+
+        Returns decoded rewards (n,): NaN where none was decoded, because the learner still explores or because
+        the decision had its feedback already (it counts once).
+        """
+        seen = as_tensor(feedback, "feedback")
+        self.problem.feedback.check(seen, "feedback")
+        self.problem.feedback.check_range(seen, "feedback")
+        check_count(seen, len(decision), "feedback")
+        fresh = self.ledger.fresh(decision.stream, decision.ids)
+        decoded = torch.full((len(decision),), torch.nan, device=self.models.device)
+        if not fresh.any():
+            return decoded.to(decision.actions.device)
+        kept: slice | Ids = slice(None) if fresh.all() else np.flatnonzero(fresh)
+        part = decision[kept] if isinstance(kept, np.ndarray) else decision
+        rows = torch.as_tensor(kept, device=seen.device) if isinstance(kept, np.ndarray) else kept
+        rounds = Interactions(part.contexts, part.actions, part.probabilities, seen[rows]).to(self.models.device)
+        self.ledger.settle(part.ids)
+        decoded[rows if isinstance(rows, slice) else rows.to(decoded.device)] = self._absorb(rounds)
+        return decoded.to(decision.actions.device)
+
+    def greedy(self, contexts: object) -> Tensor:
+        """The best action per context (n,) as far as is known; explores nothing and remembers nothing."""
+        shown = self._checked_contexts(contexts)
+        return self._values(shown.to(self.models.device)).argmax(-1).to(shown.device)
+
+    @property
+    @abstractmethod
+    def exploring(self) -> bool:
+        """Whether actions are still drawn uniformly."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, object]:
+        """What the constructor was told, beyond problem, decoder, models and seed."""
+
+    @abstractmethod
+    def _probabilities(self, contexts: Tensor, ids: Ids) -> Tensor:
+        """(n, K) for the decisions numbered `ids`."""
+
+    @abstractmethod
+    def _absorb(self, rounds: Interactions) -> Tensor:
+        """Learn from rounds that are new and checked; decoded rewards (n,), NaN where there are none."""
+
+    @abstractmethod
+    def _values(self, contexts: Tensor) -> Tensor:
+        """(n, K): the highest of each row is the greedy action."""
+
+    @abstractmethod
+    def _parts(self) -> dict[str, dict[str, Tensor]]:
+        """The tensors that this algorithm holds beyond the shared ones, by part."""
+
+    @abstractmethod
+    def _restore_parts(self, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
+        """Take back what `_parts` gave."""
+
+    def save(self, folder: str | Path) -> None:
+        """Write all that was learned; a save that fails leaves the old one. `tacit.load` reads it."""
+        saving.save(self, Path(folder))
+
+    def parts(self) -> dict[str, dict[str, Tensor]]:
+        """Every tensor there is to save, by part."""
+        generators = {"draws": self._draws.get_state(), "training": self._training.get_state()}
+        shared = {"inverse": self._inverse.tensors(), "ledger": self.ledger.tensors(), "generators": generators}
+        return shared | self._parts()
+
+    def restore(self, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
+        """Take back what `parts` gave; the ledger is restored from its own document."""
+        self._inverse.restore(parts["inverse"])
+        self._draws.set_state(parts["generators"]["draws"])
+        self._training.set_state(parts["generators"]["training"])
+        self._restore_parts(parts)
+
+    def _checked_contexts(self, contexts: object) -> Tensor:
+        shown = as_tensor(contexts, "contexts")
+        self.problem.context.check(shown, "contexts")
+        self.problem.context.check_range(shown, "contexts")
+        if not len(shown):
+            raise InvalidInputError("contexts", "there are none: nothing to choose for")
+        return shown
+
+    def _decode(self, rounds: Interactions) -> Tensor:
+        return self.decoder.decode(self._inverse.posterior(rounds.contexts, rounds.feedback), rounds.actions)

@@ -1,0 +1,89 @@
+"""Images: two convolutions, as in the paper's experiment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tacit.encoders.base import WIDTH, Encoder, Space
+from tacit.errors import InvalidInputError
+from tacit.interactions import check_finite
+
+SMALLEST = 6  # two 3x3 convolutions and a 2x2 pool leave one pixel of it
+
+
+@dataclass(frozen=True)
+class Image(Space):
+    """height x width pixels: bytes 0..255, or numbers around 0..1; (n, h, w), or (n, channels, h, w) from two on."""
+
+    height: int
+    width: int
+    channels: int = 1
+
+    def __post_init__(self) -> None:
+        if min(self.height, self.width) < SMALLEST or self.channels < 1:
+            raise InvalidInputError(
+                "Image", f"needs at least {SMALLEST} x {SMALLEST} pixels and one channel, "
+                f"got {self.height} x {self.width} x {self.channels}"
+            )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.height, self.width) if self.channels == 1 else (self.channels, self.height, self.width)
+
+    def check(self, values: Tensor, name: str) -> None:
+        self.check_shape(values, name)
+        if values.dtype != torch.uint8 and not values.is_floating_point():
+            raise InvalidInputError(name, f"pixels are bytes or floating point numbers, got {values.dtype}")
+
+    def check_range(self, values: Tensor, name: str) -> None:
+        check_finite(values, name)
+
+    def encoder(self) -> Encoder:
+        return ImageEncoder(self)
+
+    @property
+    def noise_width(self) -> int:
+        return 4
+
+    def augment(self, values: Tensor, noise: Tensor) -> Tensor:
+        """Turned by up to a quarter radian, scaled by up to a tenth, shifted by up to a fourteenth."""
+        angle, scale, right, down = (2 * noise - 1).T * values.new_tensor(
+            [[0.25], [0.1], [1 / 7], [1 / 7]], dtype=noise.dtype
+        )
+        cos, sin = angle.cos() * (1 + scale), angle.sin() * (1 + scale)
+        where = torch.stack([torch.stack([cos, -sin, right], 1), torch.stack([sin, cos, down], 1)], 1)
+        pixels = self.pixels(values)
+        grid = functional.affine_grid(where, list(pixels.shape), align_corners=False)
+        moved = functional.grid_sample(pixels, grid, align_corners=False)
+        return moved if self.channels > 1 else moved[:, 0]
+
+    def pixels(self, values: Tensor) -> Tensor:
+        """Numbers around 0..1, (n, channels, h, w)."""
+        numbers = values.float() / 255 if values.dtype == torch.uint8 else values.float()
+        return numbers if self.channels > 1 else numbers[:, None]
+
+
+class ImageEncoder(Encoder):
+    """conv32, conv64, pool, fully connected."""
+
+    def __init__(self, image: Image) -> None:
+        super().__init__()
+        self.image = image
+        flat = 64 * ((image.height - 4) // 2) * ((image.width - 4) // 2)
+        self.layers = nn.Sequential(
+            nn.Conv2d(image.channels, 32, 3), nn.ReLU(),
+            nn.Conv2d(32, 64, 3), nn.ReLU(),
+            nn.MaxPool2d(2), nn.Flatten(),
+            nn.Linear(flat, WIDTH), nn.ReLU(),
+        )  # fmt: skip
+
+    def prepare(self, values: Tensor) -> None:
+        """Pixels have a scale of their own."""
+
+    def forward(self, values: Tensor) -> Tensor:
+        encoded: Tensor = self.layers(self.image.pixels(values))
+        return encoded

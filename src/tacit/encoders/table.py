@@ -1,0 +1,70 @@
+"""Rows of numbers, each column on its own scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tacit.encoders.base import WIDTH, Encoder, Space
+from tacit.errors import InvalidInputError
+from tacit.interactions import check_finite
+
+
+@dataclass(frozen=True)
+class Table(Space):
+    """`columns` numbers per value, of any scale."""
+
+    columns: int
+
+    def __post_init__(self) -> None:
+        if self.columns < 1:
+            raise InvalidInputError("Table", f"needs at least one column, got {self.columns}")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.columns,)
+
+    def check(self, values: Tensor, name: str) -> None:
+        self.check_shape(values, name)
+        if values.is_complex():
+            raise InvalidInputError(name, f"expected real numbers, got {values.dtype}")
+
+    def check_range(self, values: Tensor, name: str) -> None:
+        check_finite(values, name)
+
+    def encoder(self) -> Encoder:
+        return TableEncoder(self.columns)
+
+    @property
+    def noise_width(self) -> int:
+        return 0
+
+    def augment(self, values: Tensor, noise: Tensor) -> Tensor:
+        """As it was: which changes leave a row's meaning alone is not known."""
+        return values
+
+
+class TableEncoder(Encoder):
+    """Columns brought to mean 0 and spread 1, then two layers."""
+
+    centre: Tensor
+    spread: Tensor
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        self.register_buffer("centre", torch.zeros(columns))
+        self.register_buffer("spread", torch.ones(columns))
+        self.layers = nn.Sequential(nn.Linear(columns, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU())
+
+    def prepare(self, values: Tensor) -> None:
+        # In double precision, because the mean of a column of large numbers has no digits left in single.
+        columns = values.double()
+        spread = columns.std(0, unbiased=False)
+        self.centre.copy_(columns.mean(0))
+        self.spread.copy_(torch.where(spread > 0, spread, 1.0))
+
+    def forward(self, values: Tensor) -> Tensor:
+        encoded: Tensor = self.layers((values.float() - self.centre) / self.spread)
+        return encoded

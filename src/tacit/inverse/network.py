@@ -1,0 +1,169 @@
+"""The inverse model as a network: an encoder for the context, one for the feedback, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.optim import Optimizer
+
+from tacit.encoders.base import WIDTH, Space
+from tacit.errors import InvalidInputError
+from tacit.interactions import Interactions
+from tacit.inverse.base import Fit, InverseModel
+from tacit.seeding import initialisation
+from tacit.storage import load_module
+from tacit.training import EarlyStopping, LossName, OptimiserName, Replayed, one_cycle, optimiser, uniforms
+
+# Rounds kept back, to choose the epoch and to tell learning from memorising: enough for the standard error to fall
+# well below what there is to gain, within a share of all rounds.
+HELD_OUT = 500
+LEAST_SHARE, MOST_SHARE = 0.1, 0.3
+ATTEMPTS = 3  # fresh starts while the model is no better than chance
+CHUNK = 2_000  # rows at a time where nothing is learned
+PEAK_RATE = 2e-3
+
+
+@dataclass(frozen=True)
+class InverseTraining:
+    """How the network is trained. The weights kept are those of the epoch with the lowest held-out loss.
+
+    `patience` is how many epochs may pass without a better one; None runs all `epochs`, as the falling
+    rate of AdamW wants.
+    """
+
+    loss: LossName = "squared"
+    optimiser: OptimiserName = "adamw"
+    epochs: int = 60
+    batch: int = 128
+    augment: bool = True
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.epochs, self.batch, self.patience or 1) < 1:
+            raise InvalidInputError("InverseTraining", "epochs, batch and patience must be at least 1")
+
+
+class InverseNetwork(nn.Module):
+    """Logits (n, K) of the action taken."""
+
+    def __init__(self, context: Space, feedback: Space, actions: int) -> None:
+        super().__init__()
+        self.context = context.encoder()
+        self.feedback = feedback.encoder()
+        self.head = nn.Sequential(nn.Linear(2 * WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, actions))
+
+    def forward(self, contexts: Tensor, feedback: Tensor) -> Tensor:
+        logits: Tensor = self.head(torch.cat([self.context(contexts), self.feedback(feedback)], 1))
+        return logits
+
+
+class NetworkInverse(InverseModel):
+    """Empirical risk minimisation by gradient descent, stopped on held-out rounds."""
+
+    def __init__(
+        self, context: Space, feedback: Space, actions: int, training: InverseTraining,
+        source: torch.Generator, device: torch.device | str = "cpu",
+    ) -> None:  # fmt: skip
+        self.training = training
+        self._spaces = context, feedback
+        self._actions = actions
+        self._source = source
+        self._device = torch.device(device)
+        self._network = self._fresh()
+        self._posterior = Replayed(self._forward)
+
+    def fit(self, rounds: Interactions) -> Fit:
+        order = torch.randperm(len(rounds), generator=self._source, device=self._source.device).to(self._device)
+        rounds = rounds.to(self._device)
+        held = max(1, round(min(max(HELD_OUT, LEAST_SHARE * len(rounds)), MOST_SHARE * len(rounds))))
+        train, test = rounds[order[held:]], rounds[order[:held]]
+        best: tuple[Fit, InverseNetwork] | None = None
+        for _ in range(ATTEMPTS):
+            network, fit = self._attempt(train, test)
+            if best is None or fit.loss < best[0].loss:
+                best = fit, network
+            if fit.better_than_chance:
+                break
+        assert best is not None
+        self._network = best[1]
+        self._posterior = Replayed(self._forward)
+        return best[0]
+
+    @torch.no_grad()
+    def posterior(self, contexts: Tensor, feedback: Tensor) -> Tensor:
+        return self._posterior(contexts, feedback)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return dict(self._network.state_dict())
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        load_module(self._network, tensors, "inverse model")
+
+    def _fresh(self) -> InverseNetwork:
+        with initialisation(self._source):
+            network = InverseNetwork(*self._spaces, self._actions)
+        return network.to(self._device)
+
+    def _forward(self, contexts: Tensor, feedback: Tensor) -> Tensor:
+        return self._network(contexts, feedback).softmax(-1)
+
+    def _attempt(self, train: Interactions, test: Interactions) -> tuple[InverseNetwork, Fit]:
+        """One training from a fresh start: the weights of its best epoch, and how good they are."""
+        network = self._fresh()
+        network.context.prepare(train.contexts)
+        network.feedback.prepare(train.feedback)
+        batch = min(self.training.batch, len(train))
+        optim = optimiser(self.training.optimiser, network, PEAK_RATE)
+        advance = one_cycle(optim, PEAK_RATE, self.training.epochs * (len(train) // batch))
+        step = Replayed(self._step(network, optim))
+
+        def learn(rows: Tensor) -> None:
+            rows = rows.to(self._device)
+            step(train.contexts[rows], train.feedback[rows], train.actions[rows], *self._noise(batch))
+            advance()
+
+        stopping = EarlyStopping(network, lambda: self._score(network, test).loss, self.training.patience)
+        stopping.run(learn, len(train), batch, self.training.epochs, self._source)
+        return network, self._score(network, test)
+
+    def _step(self, network: InverseNetwork, optim: Optimizer) -> Callable[..., Tensor]:
+        context, feedback = self._spaces
+
+        @torch.enable_grad()
+        def step(x: Tensor, y: Tensor, actions: Tensor, x_noise: Tensor, y_noise: Tensor) -> Tensor:
+            optim.zero_grad(set_to_none=True)
+            x = context.augment(x, x_noise) if x_noise.numel() else x
+            y = feedback.augment(y, y_noise) if y_noise.numel() else y
+            loss = self._losses(network(x, y), actions).mean()
+            loss.backward()
+            optim.step()
+            return loss.detach()
+
+        return step
+
+    def _noise(self, count: int) -> tuple[Tensor, Tensor]:
+        augment = self.training.augment
+        context, feedback = (
+            uniforms(count, space.noise_width if augment else 0, self._source, self._device) for space in self._spaces
+        )
+        return context, feedback
+
+    def _losses(self, logits: Tensor, actions: Tensor) -> Tensor:
+        if self.training.loss == "log":
+            return functional.cross_entropy(logits, actions, reduction="none")
+        return (logits.softmax(-1) - functional.one_hot(actions, self._actions)).square().sum(-1)
+
+    @torch.no_grad()
+    def _score(self, network: InverseNetwork, rounds: Interactions) -> Fit:
+        parts = [rounds[slice(start, start + CHUNK)] for start in range(0, len(rounds), CHUNK)]
+        losses = torch.cat([self._losses(network(part.contexts, part.feedback), part.actions) for part in parts])
+        chance = self._losses(torch.zeros(1, self._actions, device=self._device), rounds.actions[:1])
+        # Compared round by round with chance, whose loss is the same in every round.
+        return Fit(
+            loss=float(losses.mean()), chance=float(chance), rounds=len(losses), held_out=True,
+            error=float(losses.std()) / len(losses) ** 0.5 if len(losses) > 1 else float("inf"),
+        )  # fmt: skip

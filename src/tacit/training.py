@@ -1,0 +1,163 @@
+"""What every network here is trained with: an optimiser, shuffled batches, and steps replayed as CUDA graphs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal, TypeAlias
+
+import parameterfree
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+OptimiserName: TypeAlias = Literal["adamw", "cocob"]
+LossName: TypeAlias = Literal["squared", "log"]
+Shapes: TypeAlias = tuple[tuple[torch.Size, torch.dtype], ...]
+
+# Plain calls before a step is recorded, so that lazily made state (optimisers, cuDNN plans) exists by then.
+WARM_UP = 3
+
+
+def optimiser(name: OptimiserName, network: nn.Module, rate: float) -> Optimizer:
+    """AdamW with decoupled weight decay, or COCOB, the paper's choice, which has no rate."""
+    parameters = list(network.parameters())
+    if name == "cocob":
+        cocob: Optimizer = parameterfree.COCOB(parameters)
+        return cocob
+    device = parameters[0].device
+    # Inside a CUDA graph a rate is a constant unless it is a tensor.
+    return torch.optim.AdamW(
+        parameters,
+        lr=torch.tensor(rate, device=device) if device.type == "cuda" else rate,
+        weight_decay=1e-2,
+        capturable=device.type == "cuda",
+    )
+
+
+def one_cycle(optim: Optimizer, rate: float, steps: int) -> Callable[[], None]:
+    """Call after each step: the rate rises to `rate` over a third of the steps and falls to nothing; COCOB has none."""
+    if not isinstance(optim, torch.optim.AdamW):
+        return lambda: None
+    # Momentum stays: it would be frozen into a CUDA graph.
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optim, rate, total_steps=steps + 1, cycle_momentum=False)
+
+    def advance() -> None:
+        with warnings.catch_warnings():
+            # A replayed graph steps the optimiser without its Python method being called.
+            warnings.filterwarnings("ignore", "Detected call of `lr_scheduler.step", UserWarning)
+            schedule.step()
+
+    return advance
+
+
+def shuffled(count: int, batch: int, source: torch.Generator) -> Iterator[Tensor]:
+    """Row numbers of one epoch in full batches; what is left over is left for another epoch's order."""
+    batch = min(batch, count)
+    order = torch.randperm(count, generator=source, device=source.device)
+    for start in range(0, count - batch + 1, batch):
+        yield order[start : start + batch]
+
+
+def optimiser_tensors(optim: Optimizer) -> dict[str, Tensor]:
+    """The optimiser's state as flat tensors: 'parameter number.name'."""
+    return {
+        f"{number}.{name}": torch.as_tensor(value)
+        for number, entries in optim.state_dict()["state"].items()
+        for name, value in entries.items()
+    }
+
+
+def restore_optimiser(optim: Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Take back what `optimiser_tensors` gave."""
+    document = optim.state_dict()
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        number, name = key.split(".", 1)
+        state.setdefault(int(number), {})[name] = value
+    document["state"] = state
+    optim.load_state_dict(document)
+
+
+class Replayed:
+    """A function of tensors that, on a GPU, is recorded once per shape and then replayed as one CUDA graph.
+
+    Small networks on small batches are bound by the launching of kernels; a replay is one launch. Each call runs the
+    function exactly once, recorded or not. The function must keep its state in place and read nothing back.
+    """
+
+    def __init__(self, function: Callable[..., Tensor]) -> None:
+        self._function = function
+        self._plain_calls: dict[Shapes, int] = {}
+        self._graphs: dict[Shapes, tuple[torch.cuda.CUDAGraph, tuple[Tensor, ...], Tensor]] = {}
+
+    def __call__(self, *inputs: Tensor) -> Tensor:
+        if inputs[0].device.type != "cuda":
+            return self._function(*inputs)
+        shapes: Shapes = tuple((tensor.shape, tensor.dtype) for tensor in inputs)
+        if shapes not in self._graphs:
+            self._plain_calls[shapes] = calls = self._plain_calls.get(shapes, 0) + 1
+            if calls <= WARM_UP:
+                return self._on_side_stream(inputs)
+            self._record(shapes, inputs)
+        graph, held, result = self._graphs[shapes]
+        for place, value in zip(held, inputs, strict=True):
+            place.copy_(value)
+        graph.replay()
+        return result.clone()
+
+    def _on_side_stream(self, inputs: tuple[Tensor, ...]) -> Tensor:
+        # Recording needs the lazily made state to have been made on a stream other than the default one.
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            result = self._function(*inputs)
+        torch.cuda.current_stream().wait_stream(side)
+        return result
+
+    def _record(self, shapes: Shapes, inputs: tuple[Tensor, ...]) -> None:
+        held = tuple(tensor.clone() for tensor in inputs)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            result = self._function(*held)
+        self._graphs[shapes] = (graph, held, result)
+
+
+def subset(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
+    """The entries 'part.name' of a saved whole, by name."""
+    return {key.removeprefix(f"{part}."): value for key, value in tensors.items() if key.startswith(f"{part}.")}
+
+
+def uniforms(count: int, width: int, source: torch.Generator, device: torch.device) -> Tensor:
+    """Numbers in [0, 1) (count, width), drawn where `source` lives; an empty tensor for width 0."""
+    return torch.rand(count if width else 0, width, generator=source, device=source.device).to(device)
+
+
+class EarlyStopping:
+    """Trains in epochs and leaves the network with the weights of the epoch that scored lowest."""
+
+    def __init__(self, network: nn.Module, score: Callable[[], float], patience: int | None = None) -> None:
+        self._network = network
+        self._score = score
+        self._patience = patience
+
+    def run(
+        self, learn: Callable[[Tensor], None], count: int, batch: int, epochs: int, source: torch.Generator
+    ) -> float:
+        """`learn` gets row numbers below `count`, a batch at a time. Returns the lowest score."""
+        best = self._score()
+        kept = {name: value.clone() for name, value in self._network.state_dict().items()}
+        stale = 0
+        for _ in range(epochs):
+            for rows in shuffled(count, batch, source):
+                learn(rows)
+            score = self._score()
+            stale += 1
+            if score < best:
+                best, stale = score, 0
+                for name, value in self._network.state_dict().items():
+                    kept[name].copy_(value)
+            if stale == self._patience:
+                break
+        self._network.load_state_dict(kept)
+        return best
