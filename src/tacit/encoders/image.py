@@ -14,6 +14,8 @@ from tacit.interactions import check_finite
 
 SMALLEST = 6  # two 3x3 convolutions and a 2x2 pool leave one pixel of it
 
+MOST_MOVED = (0.25, 0.1, 1 / 7, 1 / 7)  # radians; share of the size; of half the width; of half the height
+
 
 @dataclass(frozen=True)
 class Image(Space):
@@ -51,8 +53,9 @@ class Image(Space):
 
     def augment(self, values: Tensor, noise: Tensor) -> Tensor:
         """Turned by up to a quarter radian, scaled by up to a tenth, shifted by up to a fourteenth."""
-        angle, scale, right, down = (2 * noise - 1).T * values.new_tensor(
-            [[0.25], [0.1], [1 / 7], [1 / 7]], dtype=noise.dtype
+        # Plain numbers, because a table of them could not be copied to the GPU inside a CUDA graph.
+        angle, scale, right, down = (
+            most * (2 * column - 1) for most, column in zip(MOST_MOVED, noise.unbind(1), strict=True)
         )
         cos, sin = angle.cos() * (1 + scale), angle.sin() * (1 + scale)
         where = torch.stack([torch.stack([cos, -sin, right], 1), torch.stack([sin, cos, down], 1)], 1)

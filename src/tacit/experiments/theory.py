@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from tacit.algorithms import theory
 from tacit.decoder import Decoder, G, posterior
@@ -217,7 +218,8 @@ def play_block(task: Task, h: Tensor, gamma: float, log_weights: Tensor, block: 
         decoded = decode(h, task.decoder, block.contexts, feedback, actions)
         losses = squared_losses(f, block.contexts, actions, decoded)
         summed = losses.cumsum(1)
-        before = aggregate(log_weights[:, None], summed - losses)
+        # Shifted, not `summed - losses`: even the rounding error of a round must not depend on the round itself.
+        before = aggregate(log_weights[:, None], functional.pad(summed[:, :-1], (0, 0, 1, 0)))
     regret = (probabilities * task.instance.gaps[block.contexts]).sum(-1)
     return aggregate(log_weights, summed[:, -1]), regret
 
