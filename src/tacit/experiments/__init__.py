@@ -1,0 +1,1 @@
+"""Experiments: what is run, how it is run and resumed, and what is made of the results."""
