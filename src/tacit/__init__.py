@@ -4,8 +4,18 @@ from tacit.algorithms import FiniteClasses, Horizon, Learner, Models, Networks, 
 from tacit.decoder import Decoder
 from tacit.encoders import Category, Image, Table
 from tacit.errors import (
-    CorruptFileError, DatasetError, DecoderWarning, ExperimentError, IdentifiabilityError, InvalidInputError,
-    MissingExtraError, NotFittedError, SaveError, StorageError, TacitError, UnknownDecisionError,
+    CorruptFileError,
+    DatasetError,
+    DecoderWarning,
+    ExperimentError,
+    IdentifiabilityError,
+    InvalidInputError,
+    MissingExtraError,
+    NotFittedError,
+    SaveError,
+    StorageError,
+    TacitError,
+    UnknownDecisionError,
     UntrustworthyDecoderError,
 )  # fmt: skip
 from tacit.exploration import Constant, Schedule, SquareRoot

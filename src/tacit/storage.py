@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from tacit.errors import CorruptFileError, SaveError
 
 Document: TypeAlias = dict[str, "Json"]
-Json: TypeAlias = None | bool | int | float | str | list["Json"] | Document
+Json: TypeAlias = bool | int | float | str | list["Json"] | Document | None
 
 DOCUMENT = "learner.json"
 
@@ -34,12 +34,12 @@ def write_bytes(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
     except OSError as error:
         if temporary is not None:
             with contextlib.suppress(OSError):
-                os.unlink(temporary)
+                Path(temporary).unlink()
         raise SaveError(f"could not write {path}: {error.strerror or error}; nothing was changed there") from error
 
 

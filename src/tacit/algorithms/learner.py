@@ -67,8 +67,9 @@ class Learner(ABC):
         part = decision[kept] if isinstance(kept, np.ndarray) else decision
         rows = torch.as_tensor(kept, device=seen.device) if isinstance(kept, np.ndarray) else kept
         rounds = Interactions(part.contexts, part.actions, part.probabilities, seen[rows]).to(self.models.device)
-        self.ledger.settle(part.ids)
         decoded[rows if isinstance(rows, slice) else rows.to(decoded.device)] = self._absorb(rounds)
+        # Settled last: feedback that could not be learned from may be given again.
+        self.ledger.settle(part.ids)
         return decoded.to(decision.actions.device)
 
     def greedy(self, contexts: object) -> Tensor:

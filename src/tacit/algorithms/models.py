@@ -12,7 +12,13 @@ from tacit.encoders import Category, Problem
 from tacit.errors import InvalidInputError
 from tacit.inverse import FiniteInverse, InverseModel, InverseTraining, NetworkInverse
 from tacit.oracles import (
-    FinitePolicies, NetworkOracle, NetworkPolicies, Oracle, OracleTraining, PolicyOracle, VovkOracle,
+    FinitePolicies,
+    NetworkOracle,
+    NetworkPolicies,
+    Oracle,
+    OracleTraining,
+    PolicyOracle,
+    VovkOracle,
 )  # fmt: skip
 
 

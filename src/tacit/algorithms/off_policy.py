@@ -19,10 +19,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from tacit import exploration
+from tacit.algorithms.horizon import Horizon
 from tacit.algorithms.learner import Learner
 from tacit.algorithms.models import Models, Networks
 from tacit.algorithms.store import Store
-from tacit.algorithms.horizon import Horizon
 from tacit.decoder import Decoder
 from tacit.encoders import Problem, Space
 from tacit.errors import InvalidInputError, NotFittedError, UntrustworthyDecoderError
@@ -127,7 +127,9 @@ class OffPolicy(Learner):
         self.problem.feedback.check_range(log.feedback, "feedback")
         K = self.problem.actions
         if log.action_count != K:
-            raise InvalidInputError("probabilities", f"expected one column for each of {K} actions, got {log.action_count}")
+            raise InvalidInputError(
+                "probabilities", f"expected one column for each of {K} actions, got {log.action_count}"
+            )
         if bool(((log.probabilities - 1 / K).abs() > UNIFORM_TOLERANCE).any()):
             raise InvalidInputError(
                 "probabilities", "Algorithm 1 learns from uniformly drawn actions, and this log was written by another "

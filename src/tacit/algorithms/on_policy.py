@@ -17,12 +17,13 @@ import torch
 from torch import Tensor
 
 from tacit import exploration
+from tacit.algorithms.horizon import Horizon
 from tacit.algorithms.learner import Learner
 from tacit.algorithms.models import Models, Networks
 from tacit.algorithms.store import Store
-from tacit.algorithms.horizon import Horizon
 from tacit.decoder import Decoder
 from tacit.encoders import Problem, Space
+from tacit.errors import NotFittedError
 from tacit.exploration import Schedule, SquareRoot
 from tacit.interactions import Ids, Interactions, check_positive_count
 
@@ -82,6 +83,8 @@ class OnPolicy(Learner):
         self._store.clear()
 
     def _values(self, contexts: Tensor) -> Tensor:
+        if self.exploring:
+            raise NotFittedError("there is no policy yet: feedback to the exploration rounds is needed first")
         return self._oracle.predict(contexts)
 
     def _parts(self) -> dict[str, dict[str, Tensor]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +48,7 @@ def save(learner: Learner, folder: Path) -> None:
     write_folder(folder, document, tensors)
 
 
-def load(folder: Path, kinds: Mapping[str, type[Learner]], device: str | None = None) -> Learner:
+def load(folder: Path, kinds: Mapping[str, Callable[..., Learner]], device: str | None = None) -> Learner:
     """The learner saved in `folder`, on `device` or the best there is; goes on with the same numbers."""
     document, tensors = read_folder(folder)
     if document.get("format") != FORMAT:
@@ -70,7 +70,7 @@ def load(folder: Path, kinds: Mapping[str, type[Learner]], device: str | None = 
 
 
 def _rebuilt(
-    document: Document, parts: dict[str, dict[str, Tensor]], kinds: Mapping[str, type[Learner]], device: str | None
+    document: Document, parts: dict[str, dict[str, Tensor]], kinds: Mapping[str, Callable[..., Learner]], device: str | None
 ) -> Learner:
     """A learner with the saved settings that has learned nothing yet."""
     settings = document["settings"]

@@ -12,11 +12,11 @@
 The second term of gamma differs from the printed one, sigma^(-2/3) (K T)^(2/3) L^(-1/3), which cannot be meant. The
 bound that precedes it is `on_policy_bound`. The N that balances its second and last terms is `on_policy_rounds`, which
 leaves (T K gamma L)^(1/2) / sigma to balance against T K / gamma: gamma^(3/2) = sigma (T K / L)^(1/2), the value
-here, and both become sigma^(-2/3) (K T)^(2/3) L^(1/3) as Theorem 2 promises. With the printed exponents the minimum would be
-(K T / RegSq)^(1/2) for all large T, and N alone would grow like T^(3/4).
+here, and both become sigma^(-2/3) (K T)^(2/3) L^(1/3) as Theorem 2 promises. With the printed exponents the minimum
+would be (K T / RegSq)^(1/2) for all large T, and N alone would grow like T^(3/4).
 
-The theorems hold up to a constant, and hold for any constant in front of N and gamma: `scale` is that constant. At scale 1
-N exceeds T unless T is large. Every function rounds a number of rounds up.
+The theorems hold up to a constant, and hold for any constant in front of N and gamma: `scale` is that constant. At
+scale 1 N exceeds T unless T is large. Every function rounds a number of rounds up.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def on_policy_gamma(
     L = _log_class(T, K, sigma, class_size)
     _check("regression_regret", regression_regret)
     _check("scale", scale)
-    return scale * min(math.sqrt(K * T / regression_regret), sigma ** (2 / 3) * (K * T) ** (1 / 3) * L ** (-1 / 3))
+    from_inverse: float = sigma ** (2 / 3) * (K * T) ** (1 / 3) * L ** (-1 / 3)
+    return scale * min(math.sqrt(K * T / regression_regret), from_inverse)
 
 
 def on_policy_rounds(T: int, K: int, sigma: float, class_size: int, gamma: float, scale: float = 1.0) -> int:

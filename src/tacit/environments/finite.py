@@ -86,8 +86,7 @@ class FiniteInstance:
         return torch.einsum("xay,xya->xa", self.feedback_given_action, decoded)
 
     def _check_tables(self) -> None:
-        X, K = self.f.shape
-        Y = self.phi.shape[-1]
+        X, Y = len(self.f), self.phi.shape[-1]
         if self.contexts.shape != (X,) or self.phi.shape != (X, Y) or self.feedback.shape != (X, 2, Y):
             raise InvalidInputError("instance", "tables of contexts, f, phi and feedback differ in size")
         check_classes(self.f[None], self.phi[None])
@@ -165,37 +164,6 @@ def draw_rounds(instance: FiniteInstance, shape: tuple[int, ...], source: torch.
     return draw(instance.contexts, uniforms[..., 0].contiguous()), uniforms[..., 1:]
 
 
-def react(self, actions: Tensor) -> tuple[Tensor, HiddenReward]:
-        """Feedback (n,) to the actions (n,), and the reward that nobody sees."""
-        check_actions(actions, self.instance.shape[2])
-        if actions.shape != self.contexts.shape:
-            raise InvalidInputError("actions", f"{len(actions)} actions for {len(self.contexts)} contexts")
-        feedback, reward = react(self.instance, self.contexts, actions, self.uniforms)
-        return feedback, HiddenReward(reward)
-
-
-@dataclass(frozen=True, eq=False)
-class FiniteEnvironment:
-    """A world that yields rounds; each stream starts afresh from the seed."""
-
-    instance: FiniteInstance
-    seed: int
-
-    def stream(self, rounds: int, batch: int) -> Iterator[FiniteBatch]:
-        """`rounds` rounds in batches of `batch`, the last one shorter if need be."""
-        if rounds < 1 or batch < 1:
-            raise InvalidInputError("rounds, batch", f"expected at least one round in a batch, got {rounds}, {batch}")
-        source = generator(self.seed, "finite environment")
-        for start in range(0, rounds, batch):
-            yield next_batch(self.instance, (min(batch, rounds - start),), source)
-
-
-def next_batch(instance: FiniteInstance, shape: tuple[int, ...], source: torch.Generator) -> FiniteBatch:
-    """A batch of any shape: (n,) for learners, (seeds, n) for the simulation of many at once."""
-    uniforms = torch.rand(*shape, 3, generator=source, dtype=torch.float64)
-    return FiniteBatch(instance, draw(instance.contexts, uniforms[..., 0]), uniforms[..., 1:])
-
-
 def react(instance: FiniteInstance, contexts: Tensor, actions: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
     """Feedback (...) and reward (...) for contexts (...) and actions (...), from uniform numbers (..., 2)."""
     reward = uniforms[..., 0] < instance.f[contexts, actions]
@@ -227,7 +195,8 @@ def function_classes(
 ) -> FunctionClasses:
     """Classes of the sizes asked for: the truth, then decoys from near to far.
 
-    `rewards` functions: f, its lower bound (Assumption 4), f with two actions swapped in one context, f of other worlds.
+    `rewards` functions: f, its lower bound (Assumption 4), f with two actions swapped in one context, f of other
+    worlds.
     `decoders` functions: phi, its opposite, phi wrong about one feedback in one context, and anything.
     """
     if rewards < 2 or decoders < 1:
@@ -246,15 +215,17 @@ def function_classes(
 def step_trap(actions: int = 4, margin: float = 0.01) -> tuple[FiniteInstance, FunctionClasses]:
     """A world, and the classes to learn it with, in which the step decoder fails for want of data.
 
-    The best action's share of reward is exactly theta/alpha, the point at which the step decoder jumps from 0 to 1. The
-    class holds the true f beside others whose best reward is smaller by `margin` in one context or in both. The posteriors
-    differ by less than `margin`, so on N rounds with N margin^2 small they fit about equally well, and the risk minimiser takes
-    a wrong one about every other time, as Lemma 3 allows: its error is of the order of sqrt(log|H| / N). The step
-    decoder then reads every reward of that context as 0 and cannot tell the actions apart, and more data does not help until N is far beyond
-    1/margin^2. The ramp reads the same rewards as 1 - margin/sigma at least, which hardly matters.
+    The best action's share of reward is exactly theta/alpha, the point at which the step decoder jumps from 0 to 1.
+    The class holds the true f beside others whose best reward is smaller by `margin` in one context or in both. The
+    posteriors differ by less than `margin`, so on N rounds with N margin^2 small they fit about equally well, and the
+    risk minimiser takes a wrong one about every other time, as Lemma 3 allows: its error is of the order of
+    sqrt(log|H| / N). The step decoder then reads every reward of that context as 0 and cannot tell the actions apart,
+    and more data does not help until N is far beyond 1/margin^2. The ramp reads the same rewards as 1 - margin/sigma
+    at least, which hardly matters.
     """
     if actions < 3 or not 0 < margin < TRAP_THETA:
-        raise InvalidInputError("actions, margin", f"expected at least 3, and 0 < margin < {TRAP_THETA}, got {actions}, {margin}")
+        expected = f"expected at least 3, and 0 < margin < {TRAP_THETA}"
+        raise InvalidInputError("actions, margin", f"{expected}, got {actions}, {margin}")
     rest = (TRAP_ALPHA - TRAP_THETA - TRAP_SLACK) / (actions - 1)
     best = torch.arange(1, TRAP_CONTEXTS + 1)
     phi = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
@@ -278,8 +249,9 @@ def _random_rewards(source: torch.Generator, X: int, K: int, theta: float, alpha
     best = theta + level * (min(1.0, alpha) - theta)
     place = (torch.rand(X, 1, generator=source) * K).long()
     weights = torch.rand(X, K, generator=source, dtype=torch.float64).scatter(1, place, 0.0)
-    others = (alpha - best) * (1 + spent) / 2 * weights / weights.sum(1, keepdim=True)
-    return others.clamp(max=0.9 * theta).scatter(1, place, best)
+    others = ((alpha - best) * (1 + spent) / 2 * weights / weights.sum(1, keepdim=True)).clamp(max=0.9 * theta)
+    f: Tensor = others.scatter(1, place, best)
+    return f
 
 
 def _swapped(instance: FiniteInstance, context: int, step: int) -> Tensor:
@@ -294,7 +266,8 @@ def _swapped(instance: FiniteInstance, context: int, step: int) -> Tensor:
 def _peaked(best: Tensor, rest: float, actions: int) -> Tensor:
     """Rewards (X, K): just above theta for the best action (X,), `rest` for the others."""
     f = torch.full((len(best), actions), rest, dtype=torch.float64)
-    return f.scatter(1, best[:, None], TRAP_THETA + TRAP_SLACK)
+    f[torch.arange(len(best)), best] = TRAP_THETA + TRAP_SLACK
+    return f
 
 
 def _check_sizes(contexts: int, actions: int, feedbacks: int, theta: float, alpha: float) -> None:

@@ -81,7 +81,9 @@ def play(
 
 
 def test(environment: Environment, learner: Learner) -> float:
-    """Average hidden reward of the greedy policy on held-out contexts."""
+    """Average hidden reward of the greedy policy on held-out contexts; 1/K if the learner never left exploration."""
+    if learner.exploring:
+        return 1 / environment.problem.actions
     held = environment.held_out()
     chosen = [learner.greedy(held.contexts[start : start + CHUNK]) for start in range(0, len(held.contexts), CHUNK)]
     return float(scored(held.reward(torch.cat(chosen))).mean())

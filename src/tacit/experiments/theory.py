@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import count as count_from
 from typing import Any, TypeAlias
 
 import torch
@@ -23,7 +24,13 @@ from torch.nn import functional
 from tacit.algorithms import theory
 from tacit.decoder import Decoder, G, posterior
 from tacit.environments.finite import (
-    FiniteInstance, FunctionClasses, draw_rounds, function_classes, random_instance, react, step_trap,
+    FiniteInstance,
+    FunctionClasses,
+    draw_rounds,
+    function_classes,
+    random_instance,
+    react,
+    step_trap,
 )  # fmt: skip
 from tacit.errors import ExperimentError
 from tacit.exploration import draw, inverse_gap
@@ -44,9 +51,10 @@ ROUNDS = (1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000)
 ACTIONS = (4, 8, 16, 32)
 ROUNDS_FOR_ACTIONS = 100_000
 ALPHA, THETA = 1.0, 0.6
-CONTEXTS, FEEDBACKS = 4, 4
+CONTEXTS, FEEDBACKS = 8, 4
 
-FIRST_BLOCK, LAST_BLOCK = 32, 1_024
+# Blocks grow while they need few repetitions and shrink otherwise; this changes the time, not the result.
+SMALLEST_BLOCK, LARGEST_BLOCK, FEW = 16, 1_024, 12
 BOOTSTRAPS = 2_000
 
 
@@ -186,21 +194,21 @@ def on_policy(task: Task, seeds: int, source: torch.Generator) -> Outcome:
     h = learn_posterior(task, seeds, N, source)
     log_weights = uniform_log_weights(task.classes.f).expand(seeds, -1)
     regret = torch.full((seeds,), N * task.uniform_regret, dtype=torch.float64)
-    size = FIRST_BLOCK
+    size = SMALLEST_BLOCK
     while left:
         block = Block.of(task.instance, seeds, min(size, left), source)
-        log_weights, losses = play_block(task, h, gamma, log_weights, block)
-        regret += losses.sum(-1)
-        left -= losses.shape[-1]
-        size = min(2 * size, LAST_BLOCK)
+        log_weights, lost, repetitions = play_block(task, h, gamma, log_weights, block)
+        regret += lost.sum(-1)
+        left -= lost.shape[-1]
+        size = min(2 * size, LARGEST_BLOCK) if repetitions < FEW else max(size // 2, SMALLEST_BLOCK)
     # The bound as the theorem has it, without our constants.
     plain = theory.on_policy_gamma(*task.size, rivals)
     bound = theory.on_policy_bound(*task.size, rivals, plain, theory.on_policy_rounds(*task.size, plain))
     return Outcome(regret, N, bound)
 
 
-def play_block(task: Task, h: Tensor, gamma: float, log_weights: Tensor, block: Block) -> tuple[Tensor, Tensor]:
-    """Log-weights (seeds, |F|) after a block played from `log_weights`, and the expected regret (seeds, n) in it.
+def play_block(task: Task, h: Tensor, gamma: float, log_weights: Tensor, block: Block) -> tuple[Tensor, Tensor, int]:
+    """Log-weights (seeds, |F|) after a block played from `log_weights`, the expected regret (seeds, n) in it, repetitions.
 
     h (seeds, X, Y, K) are the posteriors learned.
     """
@@ -208,7 +216,7 @@ def play_block(task: Task, h: Tensor, gamma: float, log_weights: Tensor, block: 
     values = f.movedim(0, 1)[block.contexts]
     before = log_weights[:, None]
     actions = torch.full_like(block.contexts, -1)
-    while True:
+    for repetitions in count_from(1):
         probabilities = inverse_gap(mean_prediction(before, values), gamma)
         drawn = draw(probabilities, block.actions)
         if torch.equal(drawn, actions):
@@ -221,7 +229,7 @@ def play_block(task: Task, h: Tensor, gamma: float, log_weights: Tensor, block: 
         # Shifted, not `summed - losses`: even the rounding error of a round must not depend on the round itself.
         before = aggregate(log_weights[:, None], functional.pad(summed[:, :-1], (0, 0, 1, 0)))
     regret = (probabilities * task.instance.gaps[block.contexts]).sum(-1)
-    return aggregate(log_weights, summed[:, -1]), regret
+    return aggregate(log_weights, summed[:, -1]), regret, repetitions
 
 
 def explore(instance: FiniteInstance, seeds: int, rounds: int, source: torch.Generator) -> tuple[Tensor, ...]:

@@ -4,4 +4,4 @@ from tacit.inverse.base import Fit, InverseModel
 from tacit.inverse.finite import FiniteInverse
 from tacit.inverse.network import InverseTraining, NetworkInverse
 
-__all__ = ["Fit", "FiniteInverse", "InverseModel", "InverseTraining", "NetworkInverse"]
+__all__ = ["FiniteInverse", "Fit", "InverseModel", "InverseTraining", "NetworkInverse"]

@@ -1,8 +1,8 @@
 """The inverse model of the theory: the empirical risk minimiser over a finite class, found exactly.
 
-A candidate h is made of a reward function f and a feedback decoder phi by `decoder.posterior`. As phi is 0 or 1, h(x, y)
-takes one of two values for each f and x, and the counts n(x, y, a) say all that the rounds say. So the risk of all
-|F| |Phi| candidates is one product of matrices, and no candidate is ever written out.
+A candidate h is made of a reward function f and a feedback decoder phi by `decoder.posterior`. As phi is 0 or 1,
+h(x, y) takes one of two values for each f and x, and the counts n(x, y, a) say all that the rounds say. So the risk of
+all |F| |Phi| candidates is one product of matrices, and no candidate is ever written out.
 """
 
 from __future__ import annotations
@@ -82,11 +82,13 @@ class FiniteInverse(InverseModel):
         check_interactions(rounds)
         K = self._shape[2]
         if rounds.action_count != K:
-            raise InvalidInputError("actions", f"the class is made for {K} actions, the rounds have {rounds.action_count}")
+            found = rounds.action_count
+            raise InvalidInputError("actions", f"the class is made for {K} actions, the rounds have {found}")
         self._check_columns(rounds.contexts, rounds.feedback)
         if bool(((rounds.probabilities - 1 / K).abs() > PROBABILITY_TOLERANCE).any()):
             raise InvalidInputError(
-                "probabilities", f"the posterior is learned from uniformly drawn actions only: expected 1/{K} everywhere"
+                "probabilities",
+                f"the posterior is learned from uniformly drawn actions only: expected 1/{K} everywhere",
             )
 
 
@@ -95,7 +97,8 @@ def count(contexts: Tensor, feedback: Tensor, actions: Tensor, shape: tuple[int,
     cells = (contexts.long() * shape[1] + feedback) * shape[2] + actions
     totals = torch.zeros(*cells.shape[:-1], math.prod(shape), dtype=torch.float64, device=cells.device)
     ones = torch.ones((), dtype=torch.float64, device=cells.device).expand(cells.shape)
-    return totals.scatter_add_(-1, cells, ones).unflatten(-1, shape)
+    totals.scatter_add_(-1, cells, ones)
+    return totals.view(*cells.shape[:-1], *shape)
 
 
 def risks(f: Tensor, phi: Tensor, counts: Tensor) -> Tensor:

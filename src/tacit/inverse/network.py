@@ -109,7 +109,8 @@ class NetworkInverse(InverseModel):
         return network.to(self._device)
 
     def _forward(self, contexts: Tensor, feedback: Tensor) -> Tensor:
-        return self._network(contexts, feedback).softmax(-1)
+        posterior: Tensor = self._network(contexts, feedback).softmax(-1)
+        return posterior
 
     def _attempt(self, train: Interactions, test: Interactions) -> tuple[InverseNetwork, Fit]:
         """One training from a fresh start: the weights of its best epoch, and how good they are."""

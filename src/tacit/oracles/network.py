@@ -17,7 +17,14 @@ from tacit.oracles.replay import Replay
 from tacit.seeding import initialisation
 from tacit.storage import load_module
 from tacit.training import (
-    LossName, OptimiserName, Replayed, optimiser, optimiser_tensors, restore_optimiser, subset, uniforms,
+    LossName,
+    OptimiserName,
+    Replayed,
+    optimiser,
+    optimiser_tensors,
+    restore_optimiser,
+    subset,
+    uniforms,
 )  # fmt: skip
 
 RATE = 1e-3

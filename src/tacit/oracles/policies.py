@@ -46,7 +46,8 @@ class FinitePolicies(PolicyOracle):
         totals = torch.zeros(X * K, dtype=torch.float64, device=decoded.device)
         totals.index_add_(0, contexts * K + actions, decoded.double())
         choices = self._f.argmax(-1)
-        self._chosen = int(totals.view(X, K).expand(len(choices), X, K).gather(2, choices[..., None]).sum((1, 2)).argmax())
+        values = totals.view(X, K).expand(len(choices), X, K).gather(2, choices[..., None]).sum((1, 2))
+        self._chosen = int(values.argmax())
 
     def scores(self, contexts: Tensor) -> Tensor:
         return self._f[self._chosen, contexts]

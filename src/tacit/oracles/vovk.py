@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor
 
 from tacit.encoders import Category
@@ -24,9 +23,9 @@ class VovkOracle(Oracle):
     """Predictions from a class f (|F|, X, K) of values in [0, 1]; contexts are columns of indices in 0..X-1.
 
     Whatever the decoded rewards, the summed squared loss exceeds that of the best candidate by at most
-    log|F| / eta = 2 log|F|. Vovk's substitution function would allow eta = 2 and log|F| / 2, but its prediction can leave
-    the convex hull of the class, where the paper wants it; the weighted mean at eta = 1/2 stays in it by construction,
-    for all actions at once. Within a batch the order of rounds does not matter, as weights multiply.
+    log|F| / eta = 2 log|F|. Vovk's substitution function would allow eta = 2 and log|F| / 2, but its prediction can
+    leave the convex hull of the class, where the paper wants it; the weighted mean at eta = 1/2 stays in it by
+    construction, for all actions at once. Within a batch the order of rounds does not matter, as weights multiply.
 
     >>> oracle = VovkOracle(torch.tensor([[[0.0, 1.0]], [[1.0, 0.0]]]))
     >>> oracle.predict(torch.tensor([0])).tolist()
@@ -73,8 +72,9 @@ class VovkOracle(Oracle):
     def _check(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
         self._check_contexts(contexts)
         check_actions(actions, self._f.shape[2])
-        if not len(contexts) == len(actions) or decoded.shape != actions.shape:
-            raise InvalidInputError("decoded", f"{len(contexts)} contexts, {len(actions)} actions, {len(decoded)} rewards")
+        if len(contexts) != len(actions) or decoded.shape != actions.shape:
+            sizes = f"{len(contexts)} contexts, {len(actions)} actions, {len(decoded)} rewards"
+            raise InvalidInputError("decoded", f"expected as many of each, got {sizes}")
         check_finite(decoded, "decoded")
         if bool(((decoded < 0) | (decoded > 1)).any()):
             raise InvalidInputError("decoded", "decoded rewards are numbers from 0 to 1")
@@ -96,7 +96,7 @@ def squared_losses(f: Tensor, contexts: Tensor, actions: Tensor, decoded: Tensor
 
 
 def aggregate(log_weights: Tensor, losses: Tensor) -> Tensor:
-    """Log-weights (..., |F|) after losses (..., |F|); they sum to 1 again, so nothing overflows however long it runs."""
+    """Log-weights (..., |F|) after losses (..., |F|); they sum to 1 again, so nothing ever overflows."""
     return (log_weights - ETA * losses).log_softmax(-1)
 
 
