@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import parameterfree
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+
+from tacit.errors import InvalidInputError
 
 OptimiserName: TypeAlias = Literal["adamw", "cocob"]
 LossName: TypeAlias = Literal["squared", "log"]
@@ -17,6 +19,13 @@ Shapes: TypeAlias = tuple[tuple[torch.Size, torch.dtype], ...]
 
 # Plain calls before a step is recorded, so that lazily made state (optimisers, cuDNN plans) exists by then.
 WARM_UP = 3
+
+
+def check_names(settings: str, loss: str, optimiser: str) -> None:
+    """Refuse a loss or an optimiser that is not one of ours: it would be taken for another."""
+    for value, names in ((loss, get_args(LossName)), (optimiser, get_args(OptimiserName))):
+        if value not in names:
+            raise InvalidInputError(settings, f"expected one of {', '.join(names)}, got {value!r}")
 
 
 def optimiser(name: OptimiserName, network: nn.Module, rate: float) -> Optimizer:
@@ -69,12 +78,12 @@ def optimiser_tensors(optim: Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimiser(optim: Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Take back what `optimiser_tensors` gave."""
+    """Take back what `optimiser_tensors` gave, copied: steps change state in place."""
     document = optim.state_dict()
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         number, name = key.split(".", 1)
-        state.setdefault(int(number), {})[name] = value
+        state.setdefault(int(number), {})[name] = value.clone()
     document["state"] = state
     optim.load_state_dict(document)
 

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tacit.interactions import Interactions
+from tacit.errors import InvalidInputError
+from tacit.interactions import PROBABILITY_TOLERANCE, Interactions, check_interactions
 
-# A model that has learned nothing passes this with probability 0.1 %.
+# With both, a model that has learned nothing passes about once in a hundred times: the rounds that it is compared on
+# also chose it among its likes. The standard error of fewer rounds is a guess itself.
 SIGNIFICANCE = 3.0
+FEWEST = 30
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,8 @@ class Fit:
 
     @property
     def better_than_chance(self) -> bool:
-        """False for a loss that is not finite, too."""
-        return math.isfinite(self.loss) and self.gain > SIGNIFICANCE * self.error
+        """False for a loss that is not finite, and for fewer than FEWEST rounds, too."""
+        return math.isfinite(self.loss) and self.rounds >= FEWEST and self.gain > SIGNIFICANCE * self.error
 
     def __str__(self) -> str:
         where = "held-out" if self.held_out else "fitted"
@@ -52,16 +55,30 @@ class InverseModel(ABC):
 
     @abstractmethod
     def fit(self, rounds: Interactions) -> Fit:
-        """Learn from uniformly drawn rounds; starts afresh."""
+        """Learn from uniformly drawn rounds, refusing others; starts afresh."""
 
     @abstractmethod
     def posterior(self, contexts: Tensor, feedback: Tensor) -> Tensor:
-        """h(x, y): (n, K), rows sum to 1; changes nothing."""
+        """h(x, y): (n, K), rows sum to 1; changes nothing. Before the first fit there is none: NotFittedError."""
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned, for saving."""
+        """All that was learned, for saving; nothing before the first fit. Learning on may change them."""
 
     @abstractmethod
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Take back what `tensors` gave."""
+
+
+def check_uniform(rounds: Interactions, actions: int) -> None:
+    """Refuse rounds that cannot have happened, or were not drawn uniformly from `actions` actions."""
+    check_interactions(rounds)
+    if rounds.action_count != actions:
+        raise InvalidInputError(
+            "probabilities", f"expected one column for each of {actions} actions, got {rounds.action_count}"
+        )
+    if bool(((rounds.probabilities - 1 / actions).abs() > PROBABILITY_TOLERANCE).any()):
+        raise InvalidInputError(
+            "probabilities", f"the posterior is learned from uniformly drawn actions only, 1/{actions} everywhere, and "
+            "these were drawn by another policy; give the rounds that were drawn uniformly"
+        )

@@ -16,8 +16,8 @@ from torch import Tensor
 from tacit.decoder import posterior
 from tacit.encoders import Category
 from tacit.errors import CorruptFileError, InvalidInputError, NotFittedError
-from tacit.interactions import PROBABILITY_TOLERANCE, Interactions, check_interactions
-from tacit.inverse.base import Fit, InverseModel
+from tacit.interactions import Interactions
+from tacit.inverse.base import Fit, InverseModel, check_uniform
 
 
 class FiniteInverse(InverseModel):
@@ -33,10 +33,12 @@ class FiniteInverse(InverseModel):
         self._fitted: tuple[Tensor, Tensor] | None = None
 
     def fit(self, rounds: Interactions) -> Fit:
-        self._check_rounds(rounds)
+        check_uniform(rounds, self._shape[2])
+        self._check_columns(rounds.contexts, rounds.feedback)
         counts = count(rounds.contexts, rounds.feedback, rounds.actions, self._shape)
         f, phi = risk_minimiser(self._f, self._phi, counts)
-        self._fitted = self._f[f], self._phi[phi]
+        # Copies, because views of the classes could not be saved beside the classes.
+        self._fitted = self._f[f].clone(), self._phi[phi].clone()
         return _fit(posterior(self._fitted[0][:, None], self._fitted[1]), counts)
 
     def posterior(self, contexts: Tensor, feedback: Tensor) -> Tensor:
@@ -44,6 +46,7 @@ class FiniteInverse(InverseModel):
             raise NotFittedError("the inverse model has not been fitted; call fit with uniformly drawn rounds first")
         self._check_columns(contexts, feedback)
         f, phi = self._fitted
+        contexts, feedback = contexts.long(), feedback.long()  # an index of bytes would be read as a mask
         return posterior(f[contexts], phi[contexts, feedback])
 
     def tensors(self) -> dict[str, Tensor]:
@@ -77,19 +80,6 @@ class FiniteInverse(InverseModel):
             space.check_range(values, name)
         if len(contexts) != len(feedback):
             raise InvalidInputError("feedback", f"{len(feedback)} rows for {len(contexts)} contexts")
-
-    def _check_rounds(self, rounds: Interactions) -> None:
-        check_interactions(rounds)
-        K = self._shape[2]
-        if rounds.action_count != K:
-            found = rounds.action_count
-            raise InvalidInputError("actions", f"the class is made for {K} actions, the rounds have {found}")
-        self._check_columns(rounds.contexts, rounds.feedback)
-        if bool(((rounds.probabilities - 1 / K).abs() > PROBABILITY_TOLERANCE).any()):
-            raise InvalidInputError(
-                "probabilities",
-                f"the posterior is learned from uniformly drawn actions only: expected 1/{K} everywhere",
-            )
 
 
 def count(contexts: Tensor, feedback: Tensor, actions: Tensor, shape: tuple[int, int, int]) -> Tensor:

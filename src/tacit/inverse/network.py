@@ -11,12 +11,21 @@ from torch.nn import functional
 from torch.optim import Optimizer
 
 from tacit.encoders.base import WIDTH, Space
-from tacit.errors import InvalidInputError
+from tacit.errors import InvalidInputError, NotFittedError
 from tacit.interactions import Interactions
-from tacit.inverse.base import Fit, InverseModel
+from tacit.inverse.base import Fit, InverseModel, check_uniform
 from tacit.seeding import initialisation
 from tacit.storage import load_module
-from tacit.training import EarlyStopping, LossName, OptimiserName, Replayed, one_cycle, optimiser, uniforms
+from tacit.training import (
+    EarlyStopping,
+    LossName,
+    OptimiserName,
+    Replayed,
+    check_names,
+    one_cycle,
+    optimiser,
+    uniforms,
+)  # fmt: skip
 
 # Rounds kept back, to choose the epoch and to tell learning from memorising: enough for the standard error to fall
 # well below what there is to gain, within a share of all rounds.
@@ -43,7 +52,8 @@ class InverseTraining:
     patience: int | None = None
 
     def __post_init__(self) -> None:
-        if min(self.epochs, self.batch, self.patience or 1) < 1:
+        check_names("InverseTraining", self.loss, self.optimiser)
+        if min(self.epochs, self.batch, 1 if self.patience is None else self.patience) < 1:
             raise InvalidInputError("InverseTraining", "epochs, batch and patience must be at least 1")
 
 
@@ -75,12 +85,16 @@ class NetworkInverse(InverseModel):
         self._device = torch.device(device)
         self._network = self._fresh()
         self._posterior = Replayed(self._forward)
+        self._fitted = False
 
     def fit(self, rounds: Interactions) -> Fit:
+        self._check(rounds)
         order = torch.randperm(len(rounds), generator=self._source, device=self._source.device).to(self._device)
         rounds = rounds.to(self._device)
         held = max(1, round(min(max(HELD_OUT, LEAST_SHARE * len(rounds)), MOST_SHARE * len(rounds))))
         train, test = rounds[order[held:]], rounds[order[:held]]
+        if not len(train):
+            return self._score(self._network, test)
         best: tuple[Fit, InverseNetwork] | None = None
         for _ in range(ATTEMPTS):
             network, fit = self._attempt(train, test)
@@ -89,19 +103,30 @@ class NetworkInverse(InverseModel):
             if fit.better_than_chance:
                 break
         assert best is not None
-        self._network = best[1]
+        self._network, self._fitted = best[1], True
         self._posterior = Replayed(self._forward)
         return best[0]
 
     @torch.no_grad()
     def posterior(self, contexts: Tensor, feedback: Tensor) -> Tensor:
+        if not self._fitted:
+            raise NotFittedError("the inverse model has not been fitted; call fit with uniformly drawn rounds first")
         return self._posterior(contexts, feedback)
 
     def tensors(self) -> dict[str, Tensor]:
-        return dict(self._network.state_dict())
+        return dict(self._network.state_dict()) if self._fitted else {}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        load_module(self._network, tensors, "inverse model")
+        if tensors:
+            load_module(self._network, tensors, "inverse model")
+        self._fitted = bool(tensors)
+
+    def _check(self, rounds: Interactions) -> None:
+        check_uniform(rounds, self._actions)
+        columns = (rounds.contexts, "contexts"), (rounds.feedback, "feedback")
+        for space, (values, name) in zip(self._spaces, columns, strict=True):
+            space.check(values, name)
+            space.check_range(values, name)
 
     def _fresh(self) -> InverseNetwork:
         with initialisation(self._source):

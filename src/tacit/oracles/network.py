@@ -20,6 +20,7 @@ from tacit.training import (
     LossName,
     OptimiserName,
     Replayed,
+    check_names,
     optimiser,
     optimiser_tensors,
     restore_optimiser,
@@ -47,6 +48,7 @@ class OracleTraining:
     capacity: int = 100_000
 
     def __post_init__(self) -> None:
+        check_names("OracleTraining", self.loss, self.optimiser)
         if min(self.replay, self.warm_up) < 0 or min(self.batch, self.capacity) < 1:
             raise InvalidInputError(
                 "OracleTraining", "replay and warm_up cannot be negative; batch and capacity must be at least 1"
