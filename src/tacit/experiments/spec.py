@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TypeAlias
 
 from tacit.storage import Document
@@ -29,11 +30,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Origin:
-    """How a row came about: revision of the code, versions of what it stands on, hardware."""
+    """How a row came about: revision of the code, versions of what it stands on, hardware, and device as asked for."""
 
     revision: str
     versions: dict[str, str]
     hardware: str
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Figure:
     spread: float
     seeds: int
     unit: str
+
+    @classmethod
+    def of(cls, values: Sequence[float], unit: str) -> Figure:
+        """From one value per seed; a single seed has no spread."""
+        return cls(fmean(values), stdev(values) if len(values) > 1 else 0.0, len(values), unit)
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,13 @@ class Curve:
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     dashed: bool = False
+
+    @classmethod
+    def over_seeds(cls, label: str, x: Sequence[float], runs: Sequence[Sequence[float]], dashed: bool = False) -> Curve:
+        """The mean of one run per seed, in a band of one standard deviation to either side."""
+        points = [Figure.of(values, "") for values in zip(*runs, strict=True)]
+        low, high = ([point.value + sign * point.spread for point in points] for sign in (-1, 1))
+        return cls(label, x, [point.value for point in points], low, high, dashed)
 
 
 @dataclass(frozen=True)
@@ -107,6 +121,11 @@ class Experiment(ABC):
         """One line for the help text."""
 
     @property
+    def about(self) -> str:
+        """What a reader of the results page should know about the protocol, in Markdown; may be empty."""
+        return ""
+
+    @property
     def alone(self) -> bool:
         """Whether cells must not run side by side, because they measure time."""
         return False
@@ -128,7 +147,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def figures(self, rows: Sequence[Row]) -> dict[str, Figure]:
-        """The published numbers by name, from rows without errors."""
+        """The published numbers, from the rows of all cells; the experiment's name is put in front of theirs."""
 
     @abstractmethod
     def tables(self, rows: Sequence[Row]) -> list[Table]:

@@ -1,0 +1,128 @@
+"""Results as files: a row per cell, and the figures that follow from the rows of all experiments."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from tacit.errors import CorruptFileError, ExperimentError
+from tacit.experiments.spec import Experiment, Origin, Row, Settings
+from tacit.storage import Document, Json, read_json, write_json
+
+FIGURES = "figures.json"
+
+
+def key(experiment: str, settings: Settings) -> str:
+    """The name of a cell: the same for the same settings, whatever their order."""
+    text = json.dumps([experiment, settings], sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Results:
+    """A folder of results; those of quick runs lie in a folder of their own and are never published."""
+
+    folder: Path
+    quick: bool = False
+
+    def home(self, experiment: Experiment) -> Path:
+        """Where an experiment's own files lie."""
+        return self.folder / "quick" / experiment.name if self.quick else self.folder / experiment.name
+
+    def cells(self, experiment: Experiment) -> list[Settings]:
+        """The protocol; no cell twice."""
+        cells = experiment.cells(self.quick)
+        if len({key(experiment.name, settings) for settings in cells}) < len(cells):
+            raise ExperimentError(f"{experiment.name}: its protocol has the same cell twice")
+        return cells
+
+    def write(self, experiment: Experiment, row: Row) -> None:
+        write_json(self._path(experiment, row.settings), _document(row))
+
+    def read(self, experiment: Experiment, settings: Settings) -> Row | None:
+        """The row of a cell, if it was ever run."""
+        path = self._path(experiment, settings)
+        return read_row(path, settings) if path.exists() else None
+
+    def rows(self, experiment: Experiment) -> list[Row]:
+        """The stored rows of the protocol, in its order, failed ones among them."""
+        return [row for settings in self.cells(experiment) if (row := self.read(experiment, settings)) is not None]
+
+    def complete(self, experiment: Experiment) -> list[Row] | None:
+        """The rows of the protocol if every cell has run without error: nothing is concluded from a part."""
+        rows = self.rows(experiment)
+        done = len(rows) == len(self.cells(experiment)) and all(row.error is None for row in rows)
+        return rows if done else None
+
+    def _path(self, experiment: Experiment, settings: Settings) -> Path:
+        return self.home(experiment) / "cells" / f"{key(experiment.name, settings)}.json"
+
+
+def read_row(path: Path, settings: Settings) -> Row:
+    """A row file, checked: complete, and of these settings."""
+    document = read_json(path)
+    try:
+        if not isinstance(document, dict):
+            raise TypeError("not a JSON object")
+        row = Row(**{**document, "origin": Origin(**document["origin"])})  # type: ignore[arg-type]
+        if not isinstance(row.measured, dict) or key("", row.settings) != key("", settings):
+            raise ValueError("it does not hold the settings that its name stands for, or no measurements")
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptFileError(f"{path} is not the row of a cell ({error}); delete it to run the cell again") from error
+    return row
+
+
+def figures(experiment: Experiment, rows: list[Row]) -> Document:
+    """The published form of an experiment's figures, by full name."""
+    common: Document = {
+        "hardware": _all(row.origin.hardware for row in rows),
+        "command": _all(_command(experiment, row.origin) for row in rows),
+        "revision": _all(row.origin.revision for row in rows),
+    }
+    found = experiment.figures(rows)
+    return {f"{experiment.name}.{name}": {**asdict(figure), **common} for name, figure in sorted(found.items())}
+
+
+def recomputed(results: Results, experiments: Iterable[Experiment]) -> Document:
+    """All figures, from the stored cells of the experiments that are complete."""
+    return {
+        name: entry
+        for experiment in experiments if (rows := results.complete(experiment)) is not None
+        for name, entry in figures(experiment, rows).items()
+    }  # fmt: skip
+
+
+def published(results: Results) -> Document:
+    """What figures.json holds."""
+    path = results.folder / FIGURES
+    if not path.exists():
+        return {}
+    document = read_json(path)
+    if not isinstance(document, dict) or not all(isinstance(entry, dict) for entry in document.values()):
+        raise CorruptFileError(f"{path} is not a table of figures by name; delete it to have it written again")
+    return document
+
+
+def publish(results: Results, experiment: Experiment, rows: list[Row]) -> None:
+    """Put an experiment's figures in the place of its earlier ones; those of others stay."""
+    if results.quick:
+        raise ExperimentError(f"{experiment.name}: a quick run is never published")
+    others = {name: entry for name, entry in published(results).items() if not name.startswith(f"{experiment.name}.")}
+    merged = others | figures(experiment, rows)
+    write_json(results.folder / FIGURES, {name: merged[name] for name in sorted(merged)})
+
+
+def _document(row: Row) -> Json:
+    return {field.name: getattr(row, field.name) for field in fields(row)} | {"origin": asdict(row.origin)}
+
+
+def _command(experiment: Experiment, origin: Origin) -> str:
+    return f"tacit experiment {experiment.name}" + (f" --device {origin.device}" if origin.device != "cpu" else "")
+
+
+def _all(values: Iterable[str]) -> str:
+    """One text where rows agree, as they mostly do; else every one of them."""
+    return "; ".join(sorted(set(values)))

@@ -1,0 +1,179 @@
+"""Runs the cells of an experiment: resumes, keeps failures as rows, side by side if wanted.
+
+A cell that runs beside others has a process of its own, so that one that dies takes nothing with it. It writes its row
+itself; the parent only listens to its progress.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import signal
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.progress import TaskID
+
+from tacit.errors import ExperimentError, InvalidInputError, TacitError
+from tacit.experiments.origin import origin
+from tacit.experiments.progress import Display
+from tacit.experiments.results import Results
+from tacit.experiments.spec import Advance, Experiment, Origin, Place, Row, Settings
+
+
+@dataclass(frozen=True)
+class Run:
+    """What every cell of a run is given."""
+
+    experiment: Experiment
+    results: Results
+    place: Place
+    origin: Origin
+
+
+@dataclass(frozen=True, eq=False)
+class Child:
+    """A cell in a process of its own, and what is heard of it."""
+
+    settings: Settings
+    process: SpawnProcess
+    progress: Connection
+    bar: TaskID
+    started: float
+
+
+def run(
+    experiment: Experiment, results: Results, place: Place, jobs: int = 1, console: Console | None = None
+) -> list[Row]:
+    """Run what has not been run without error, `jobs` cells at a time; the rows of all cells, failed ones too."""
+    _check(experiment, place, jobs)
+    cells = results.cells(experiment)
+    waiting = [settings for settings in cells if not _done(results.read(experiment, settings))]
+    if waiting:
+        experiment.prepare(place)
+        jobs = min(jobs, len(waiting))
+        threads = max(1, torch.get_num_threads() // jobs)
+        this = Run(experiment, results, place, origin(place, threads))
+        with Display(console or Console(), experiment.name, cells, len(cells) - len(waiting)) as display:
+            if jobs == 1:
+                _one_by_one(this, waiting, display)
+            else:
+                _side_by_side(this, waiting, display, jobs, threads)
+    return results.rows(experiment)
+
+
+def run_and_write(this: Run, settings: Settings, advance: Advance) -> Row:
+    """Run one cell; whatever goes wrong in it becomes a row."""
+    started = time.perf_counter()
+    try:
+        measured = this.experiment.run_cell(settings, this.place, advance)
+        row = Row(settings, measured, time.perf_counter() - started, this.origin)
+        this.results.write(this.experiment, row)
+    except Exception as error:  # noqa: BLE001
+        row = Row(settings, {}, time.perf_counter() - started, this.origin, _in_words(error))
+        this.results.write(this.experiment, row)
+    return row
+
+
+def _done(row: Row | None) -> bool:
+    return row is not None and row.error is None
+
+
+def _one_by_one(this: Run, waiting: list[Settings], display: Display) -> None:
+    for settings in waiting:
+        bar = display.start(settings, this.experiment.rounds(settings))
+        display.finish(bar, run_and_write(this, settings, partial(display.advance, bar)))
+
+
+def _side_by_side(this: Run, waiting: list[Settings], display: Display, jobs: int, threads: int) -> None:
+    queue, running = deque(waiting), list[Child]()
+    try:
+        while queue or running:
+            while queue and len(running) < jobs:
+                running.append(_start(this, queue.popleft(), display, threads))
+            heard = wait([child.progress for child in running])
+            for child in [child for child in running if child.progress in heard]:
+                try:
+                    display.advance(child.bar, child.progress.recv())
+                except (EOFError, OSError):  # it has closed its end: done, or dead
+                    running.remove(child)
+                    display.finish(child.bar, _ended(this, child))
+    finally:
+        for child in running:
+            child.process.terminate()
+            child.process.join()
+
+
+def _start(this: Run, settings: Settings, display: Display, threads: int) -> Child:
+    bar = display.start(settings, this.experiment.rounds(settings))
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe(duplex=False)
+    process = spawn.Process(target=_in_child, args=(this, settings, theirs, threads), daemon=True)
+    with _interrupts_ignored():
+        process.start()
+    theirs.close()
+    return Child(settings, process, ours, bar, time.perf_counter())
+
+
+def _in_child(this: Run, settings: Settings, progress: Connection, threads: int) -> None:
+    torch.set_num_threads(threads)
+
+    def advance(rounds: int) -> None:
+        try:
+            progress.send(rounds)
+        except BrokenPipeError:  # the parent was killed
+            sys.exit(1)
+
+    try:
+        run_and_write(this, settings, advance)
+    except TacitError:  # the row cannot be written, which the parent will find out for itself
+        sys.exit(1)
+
+
+def _ended(this: Run, child: Child) -> Row:
+    """The row of a cell whose process has ended; a process that died has written none."""
+    child.process.join()
+    if child.process.exitcode == 0 and (row := this.results.read(this.experiment, child.settings)) is not None:
+        return row
+    problem = f"its process ended with exit code {child.process.exitcode}"
+    row = Row(child.settings, {}, time.perf_counter() - child.started, this.origin, problem)
+    this.results.write(this.experiment, row)
+    return row
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """What is started in here leaves Ctrl-C to its parent, from its first moment on."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _in_words(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
+
+
+def _check(experiment: Experiment, place: Place, jobs: int) -> None:
+    if jobs < 1:
+        raise InvalidInputError("jobs", f"expected at least 1, got {jobs}")
+    if experiment.alone and jobs > 1:
+        raise ExperimentError(f"{experiment.name} measures time, so its cells run one by one; leave out --jobs")
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", place.device):
+        raise InvalidInputError("device", f"expected cpu, cuda or cuda:NUMBER, got {place.device!r}")
+    number = int(place.device.partition(":")[2] or 0)
+    if place.device != "cpu" and number >= torch.cuda.device_count():
+        raise InvalidInputError("device", f"there is no {place.device} here; leave it out to run on the CPU")

@@ -1,0 +1,83 @@
+"""An experiment of a few instant cells, some of which go wrong when told to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.experiments.spec import (
+    Advance,
+    Curve,
+    Experiment,
+    Figure,
+    Measured,
+    Place,
+    Plot,
+    Row,
+    Settings,
+    Table,
+)  # fmt: skip
+
+SEEDS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Fake(Experiment):
+    """Measures its seed. `trouble` maps a seed to what befalls it while the file `cure` does not exist."""
+
+    trouble: tuple[tuple[int, str], ...] = ()
+    cure: Path = Path("/nowhere")
+    only_one: bool = False
+    called: str = "fake"
+
+    @property
+    def name(self) -> str:
+        return self.called
+
+    @property
+    def summary(self) -> str:
+        return "seeds, measured"
+
+    @property
+    def alone(self) -> bool:
+        return self.only_one
+
+    def cells(self, quick: bool) -> list[Settings]:
+        return [{"size": 10, "seed": seed} for seed in (SEEDS[:1] if quick else SEEDS)]
+
+    def rounds(self, settings: Settings) -> int:
+        return 4
+
+    def run_cell(self, settings: Settings, place: Place, advance: Advance) -> Measured:
+        seed = int(str(settings["seed"]))
+        advance(2)
+        befalls = dict(self.trouble).get(seed) if not self.cure.exists() else None
+        if befalls == "raises":
+            raise ValueError(f"seed {seed} is [unlucky]")
+        if befalls == "interrupted":
+            raise KeyboardInterrupt
+        if befalls == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        while befalls == "waits" and not self.cure.exists():
+            time.sleep(0.01)
+        advance(2)
+        return {"value": float("nan") if befalls == "nan" else float(seed), "process": os.getpid()}
+
+    def figures(self, rows: Sequence[Row]) -> dict[str, Figure]:
+        return {"value": Figure.of(values(rows), "seeds")}
+
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
+        lines = tuple((f"seed {seed}", f"{value:.1f}") for seed, value in enumerate(values(rows)))
+        return [Table("values", "Values by seed", ("seed", "value"), lines, note="Higher seeds give [more].")]
+
+    def plots(self, rows: Sequence[Row]) -> list[Plot]:
+        found = values(rows)
+        return [Plot("line", "Values", "seed", "value", (Curve("value", range(len(found)), found),))]
+
+
+def values(rows: Sequence[Row]) -> list[float]:
+    return [float(str(row.measured["value"])) for row in rows]
