@@ -26,9 +26,14 @@ class TacitError(Exception):
 class InvalidInputError(TacitError, ValueError):
     """An argument is wrong: says which, what was found, and what was expected."""
 
+    # Exceptions are rebuilt from `args` where they cross from one process to another, so these are the parameters.
     def __init__(self, argument: str, problem: str) -> None:
+        super().__init__(argument, problem)
         self.argument = argument
-        super().__init__(f"{argument}: {problem}")
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.argument}: {self.problem}"
 
 
 class IdentifiabilityError(InvalidInputError):
@@ -71,7 +76,12 @@ class MissingExtraError(TacitError):
     """An optional library is missing; the message says how to install it."""
 
     def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f"{library} is not installed. Install it with: pip install 'tacit[{extra}]'")
+        super().__init__(library, extra)
+        self.library = library
+        self.extra = extra
+
+    def __str__(self) -> str:
+        return f"{self.library} is not installed. Install it with: pip install 'tacit[{self.extra}]'"
 
 
 class DecoderWarning(UserWarning):

@@ -21,8 +21,9 @@ def generator(seed: int, name: str, device: torch.device | str = "cpu") -> torch
 
 @contextmanager
 def initialisation(source: torch.Generator) -> Iterator[None]:
-    """Run torch's layer initialisers, which only know the global generator, from `source`."""
+    """Run torch's layer initialisers, which only know the CPU's global generator, from `source`."""
     seed = int(torch.randint(2**31, (1,), generator=source, device=source.device).item())
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        # Not torch.manual_seed, which would reach the GPUs' generators as well, and those are not given back.
+        torch.default_generator.manual_seed(seed)
         yield
