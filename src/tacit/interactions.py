@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +23,9 @@ Rows: TypeAlias = slice | Tensor
 
 # float32 rounding over K terms stays far below this; a forgotten action does not.
 PROBABILITY_TOLERANCE = 1e-3
+
+# torch can neither compare these nor index with them.
+WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 _CHECKED_BEFORE: ContextVar[bool] = ContextVar("checked before", default=False)
 
@@ -72,7 +75,8 @@ class Interactions:
             as_tensor(feedback, "feedback"),
         )
         check_interactions(rounds)
-        return rounds
+        # Bytes would index as a mask, and narrower integers not at all.
+        return replace(rounds, actions=rounds.actions.long())
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -94,7 +98,7 @@ class Interactions:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A batch of choices, waiting for feedback. `decision[rows]` takes part of it, in any order.
+    """A batch of choices, waiting for feedback. `decision[rows]` takes part of it, in any order, one row as well.
 
     `stream` names the learner that decided; `ids` number its decisions from 0.
     """
@@ -108,8 +112,8 @@ class Decision:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __getitem__(self, rows: slice | Sequence[int] | NDArray[np.generic]) -> Decision:
-        index = np.arange(len(self))[rows]
+    def __getitem__(self, rows: int | slice | Sequence[int] | NDArray[np.generic]) -> Decision:
+        index = np.ascontiguousarray(np.arange(len(self))[rows])  # at least one axis, and nothing backwards
         where = torch.from_numpy(index).to(self.actions.device)
         return Decision(
             self.stream, self.ids[index], self.contexts[where], self.actions[where], self.probabilities[where]
@@ -127,15 +131,21 @@ class HiddenReward:
 
 
 def as_tensor(values: object, name: str) -> Tensor:
-    """A tensor that shares memory where it can; numbers only."""
-    if isinstance(values, Tensor):
-        return values
+    """A tensor that shares memory where it can; real numbers only."""
+    tensor = values.detach() if isinstance(values, Tensor) else _from_array(values, name)
+    if tensor.is_complex():
+        raise InvalidInputError(name, f"expected real numbers, got {tensor.dtype}")
+    return tensor.long() if tensor.dtype in WIDE_UNSIGNED else tensor
+
+
+def _from_array(values: object, name: str) -> Tensor:
     try:
         array = np.asarray(values)
-        if array.dtype == object or array.dtype.kind in "USV":
-            raise TypeError(f"found {array.dtype} instead of numbers")
-        return torch.from_numpy(np.ascontiguousarray(array))
-    except (TypeError, ValueError) as error:
+        if array.dtype.kind not in "biufc":
+            raise TypeError(f"found {array.dtype}; text and categories have to be numbered first")
+        # torch wants the machine's byte order, and warns of memory that may only be read: such arrays are copied.
+        return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))
+    except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidInputError(name, f"cannot be read as an array of numbers: {error}") from error
 
 
@@ -151,7 +161,10 @@ def check_interactions(rounds: Interactions) -> None:
     check_probabilities(rounds.probabilities)
     check_actions(rounds.actions, rounds.action_count)
     taken = rounds.probabilities.gather(1, rounds.actions.long()[:, None])[:, 0]
-    _refuse_first(taken <= 0, "probabilities", "the action that was taken has probability zero")
+    _refuse_first(
+        taken <= 0, "probabilities", "the action that was taken has probability zero",
+        "log the probabilities that it was drawn from",
+    )
 
 
 def check_actions(actions: Tensor, count: int) -> None:
@@ -165,7 +178,7 @@ def check_actions(actions: Tensor, count: int) -> None:
 def check_within(values: Tensor, count: int, name: str) -> None:
     if _CHECKED_BEFORE.get():
         return
-    _refuse_first((values < 0) | (values >= count), name, f"outside 0..{count - 1}", values)
+    _refuse_first((values < 0) | (values >= count), name, f"outside 0..{count - 1}", "number them from 0", values)
 
 
 def check_probabilities(probabilities: Tensor) -> None:
@@ -177,9 +190,10 @@ def check_probabilities(probabilities: Tensor) -> None:
         )
     check_action_count(probabilities.shape[1])
     check_finite(probabilities, "probabilities")
-    _refuse_first((probabilities < 0).any(1), "probabilities", "a probability is negative")
+    advice = "log the probability of every action, not only of the one taken"
+    _refuse_first((probabilities < 0).any(1), "probabilities", "a probability is negative", advice)
     totals = probabilities.sum(1)
-    _refuse_first((totals - 1).abs() > PROBABILITY_TOLERANCE, "probabilities", "they do not sum to 1", totals)
+    _refuse_first((totals - 1).abs() > PROBABILITY_TOLERANCE, "probabilities", "they do not sum to 1", advice, totals)
 
 
 def check_action_count(count: object) -> None:
@@ -191,16 +205,20 @@ def check_action_count(count: object) -> None:
 
 def check_finite(values: Tensor, name: str) -> None:
     if values.is_floating_point() and values.numel() and not _CHECKED_BEFORE.get():
-        _refuse_first(~values.isfinite().flatten(1).all(1) if values.ndim > 1 else ~values.isfinite(), name,
-                      "not a finite number (NaN or infinity)")
+        finite = values.isfinite()
+        _refuse_first(
+            ~(finite.flatten(1).all(1) if values.ndim > 1 else finite), name, "not a finite number (NaN or infinity)",
+            "leave such rounds out, or fill in what is missing",
+        )
 
 
-def _refuse_first(wrong: Tensor, name: str, problem: str, values: Tensor | None = None) -> None:
+def _refuse_first(wrong: Tensor, name: str, problem: str, advice: str, values: Tensor | None = None) -> None:
     if not bool(wrong.any()):
         return
     row = int(wrong.int().argmax())
     found = "" if values is None else f" (found {values[row].item():g})"
-    raise InvalidInputError(name, f"{problem}{found} in row {row}; {int(wrong.sum())} of {len(wrong)} rows are wrong")
+    share = f"{int(wrong.sum())} of {len(wrong)} rows are wrong"
+    raise InvalidInputError(name, f"{problem}{found} in row {row}; {share}; {advice}")
 
 
 def check_count(values: Tensor, count: int, name: str) -> None:
@@ -210,5 +228,5 @@ def check_count(values: Tensor, count: int, name: str) -> None:
 
 def check_positive_count(value: object, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidInputError(name, f"expected a whole number of rounds, at least 1, got {value!r}")
+        raise InvalidInputError(name, f"expected a whole number, at least 1, got {value!r}")
     return value
