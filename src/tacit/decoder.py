@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tacit.errors import IdentifiabilityError, InvalidInputError
+from tacit.interactions import check_action_count
 
 
 def G(v: Tensor, beta: float, sigma: float) -> Tensor:
@@ -30,30 +31,38 @@ def posterior(f: Tensor, phi: Tensor, p: Tensor | None = None) -> Tensor:
 
     With p uniform this is Eq. (1) of the paper; the general form is the last line of its proof.
     """
-    p = f.new_full((), 1 / f.shape[-1]) if p is None else p
-    good, bad = p * f, p * (1 - f)
     phi = phi[..., None]
-    return phi * good / good.sum(-1, keepdim=True) + (1 - phi) * bad / bad.sum(-1, keepdim=True)
+    # As phi is 0 or 1, one of the two terms is zero before anything is divided.
+    joint = phi * f + (1 - phi) * (1 - f)
+    if p is not None:
+        joint = p * joint
+    return joint / joint.sum(-1, keepdim=True)
 
 
 def sigma_of(alpha: float, theta: float, K: int) -> float:
     """The widest ramp that Lemma 4 allows; refuses values for which reward 1 and 0 cannot be told apart."""
+    check_action_count(K)
     for name, value in (("alpha", alpha), ("theta", theta)):
         if not math.isfinite(value) or value <= 0:
             raise IdentifiabilityError(name, f"must be a positive number, got {value}")
-    if theta > 1:
-        raise IdentifiabilityError("theta", f"is an expected reward and cannot exceed 1, got {theta}")
+    if theta > min(1.0, alpha):
+        raise IdentifiabilityError(
+            "theta", f"is one action's expected reward: it cannot exceed 1, nor alpha = {alpha:g}, the sum over all "
+            f"actions, got {theta:g}"
+        )
     if alpha >= K / 2:
         raise IdentifiabilityError(
             "alpha", f"the rewards of all {K} actions must sum to less than K/2 = {K / 2:g}, got {alpha:g}: "
             "reward 1 must be the rarer event, or it cannot be told from reward 0"
         )
-    if theta <= alpha / (K - alpha):
+    sigma = (theta / alpha - 1 / (K - alpha)) / 2
+    # Apart by less than rounding, the two sides of the assumption can leave no ramp.
+    if theta <= alpha / (K - alpha) or sigma <= 0:
         raise IdentifiabilityError(
             "theta", f"the best action's expected reward must exceed alpha/(K - alpha) = {alpha / (K - alpha):.4g}, "
-            f"got {theta:g}"
+            f"got {theta:.4g}"
         )
-    return (theta / alpha - 1 / (K - alpha)) / 2
+    return sigma
 
 
 @dataclass(frozen=True)
@@ -69,17 +78,18 @@ class Decoder:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.sigma) and self.sigma >= 0):
-            raise InvalidInputError("sigma", f"the width of the ramp cannot be negative, got {self.sigma}")
-        if not (math.isfinite(self.theta_over_alpha) and self.theta_over_alpha > self.sigma):
+            raise InvalidInputError("sigma", f"the width of the ramp must be a number >= 0, got {self.sigma}")
+        if not self.sigma < self.theta_over_alpha <= 1:
             raise InvalidInputError(
-                "theta_over_alpha", f"must exceed sigma = {self.sigma:g} so that the ramp starts above 0, "
-                f"got {self.theta_over_alpha}"
+                "theta_over_alpha", f"must exceed sigma = {self.sigma:g}, so that the ramp starts above 0, and be at "
+                f"most 1, as no posterior is larger, got {self.theta_over_alpha}"
             )
 
     @classmethod
     def from_assumption(cls, alpha: float, theta: float, K: int) -> Decoder:
         """The decoder of Lemma 4 for known alpha and theta."""
-        return cls(theta / alpha, sigma_of(alpha, theta, K))
+        sigma = sigma_of(alpha, theta, K)  # first, because it refuses what cannot be divided
+        return cls(theta / alpha, sigma)
 
     @property
     def beta(self) -> float:
