@@ -37,8 +37,7 @@ class FiniteInverse(InverseModel):
         self._check_columns(rounds.contexts, rounds.feedback)
         counts = count(rounds.contexts, rounds.feedback, rounds.actions, self._shape)
         f, phi = risk_minimiser(self._f, self._phi, counts)
-        # Copies, because views of the classes could not be saved beside the classes.
-        self._fitted = self._f[f].clone(), self._phi[phi].clone()
+        self._fitted = self._f[f], self._phi[phi]
         return _fit(posterior(self._fitted[0][:, None], self._fitted[1]), counts)
 
     def posterior(self, contexts: Tensor, feedback: Tensor) -> Tensor:

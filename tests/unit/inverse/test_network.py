@@ -1,0 +1,152 @@
+"""The inverse model as a network: it learns, it stops in time, and it owns up when there was nothing to learn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+import tacit
+from tacit.decoder import posterior
+from tacit.errors import CorruptFileError, InvalidInputError, NotFittedError
+from tacit.inverse import InverseTraining, NetworkInverse
+from tacit.inverse import network as module
+from tacit.seeding import generator
+from tests import worlds
+
+
+def model(space=None, training: InverseTraining = worlds.INVERSE, seed: int = 0) -> NetworkInverse:
+    return NetworkInverse(space or tacit.Category(3), tacit.Category(3), 4, training, generator(seed, "test"))
+
+
+@pytest.fixture(scope="module")
+def log() -> tacit.Interactions:
+    return worlds.uniform_log(worlds.finite(), 1_500)
+
+
+@pytest.mark.parametrize("loss", ["squared", "log"])
+@pytest.mark.parametrize("optimiser", ["adamw", "cocob"])
+def test_it_comes_near_the_true_posterior(log, loss, optimiser):
+    fitted = model(training=replace(worlds.INVERSE, loss=loss, optimiser=optimiser))
+    fit = fitted.fit(log)
+    assert fit.better_than_chance
+    assert fit.chance == pytest.approx(0.75 if loss == "squared" else math.log(4))
+
+    world = worlds.instance()
+    truth = posterior(world.f[log.contexts], world.phi[log.contexts, log.feedback])
+    missed = (fitted.posterior(log.contexts, log.feedback) - truth).square().sum(1).mean()
+    # A model that answers 1/K always misses all of it.
+    assert missed < 0.2 * (0.25 - truth).square().sum(1).mean()
+
+
+def test_it_learns_from_rows_of_numbers():
+    environment = worlds.signs()
+    fitted = NetworkInverse(tacit.Table(4), environment.problem.feedback, 4, worlds.INVERSE, generator(0, "test"))
+    assert fitted.fit(worlds.uniform_log(environment, 1_500)).better_than_chance
+
+
+@pytest.mark.parametrize("rounds", [100, 1_500, 6_000])
+def test_a_share_of_the_rounds_is_kept_back_to_score_on(log, rounds):
+    many = tacit.Interactions.concatenate([log] * 4)[slice(rounds)]
+    fit = model(training=InverseTraining(epochs=1, batch=1_000)).fit(many)
+    assert fit.held_out
+    assert module.LEAST_SHARE * rounds <= fit.rounds <= module.MOST_SHARE * rounds
+
+
+def test_feedback_that_says_nothing_is_not_believed(log):
+    # Fixed seeds; the rate is about one in a hundred.
+    training = InverseTraining(epochs=3, batch=64)
+    fits = [model(training=training, seed=seed).fit(worlds.noise(log, seed)) for seed in range(3)]
+    assert not any(fit.better_than_chance for fit in fits)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 10])
+def test_a_handful_of_rounds_is_no_reason_to_believe(log, rounds):
+    assert not model(training=InverseTraining(epochs=2)).fit(log[slice(rounds)]).better_than_chance
+
+
+def test_it_is_left_as_in_its_best_epoch_and_not_as_in_its_last(log, monkeypatch):
+    scores = []
+    score = NetworkInverse._score
+
+    def watched(self, network, rounds):
+        scores.append(score(self, network, rounds))
+        return scores[-1]
+
+    monkeypatch.setattr(NetworkInverse, "_score", watched)
+    # So few rounds are learned by heart, which helps with others for a while only.
+    fit = model(training=InverseTraining(epochs=40, batch=8)).fit(worlds.noise(log[slice(60)]))
+    assert fit.loss == min(score.loss for score in scores)
+    assert fit.loss < scores[-2].loss
+
+
+def test_it_stops_when_patience_is_over(log, monkeypatch):
+    epochs = []
+    monkeypatch.setattr(
+        module.NetworkInverse, "_score",
+        lambda self, network, rounds: epochs.append(1) or tacit.Fit(1.0, 0.75, 0.1, len(rounds), held_out=True),
+    )  # fmt: skip
+    model(training=InverseTraining(epochs=50, patience=2)).fit(log)
+    # Before the first epoch, after each of two without a better one, and once more in the end; for each attempt.
+    assert len(epochs) == module.ATTEMPTS * (1 + 2 + 1)
+
+
+def test_it_tries_again_while_it_is_no_better_than_chance_and_keeps_the_best(log, monkeypatch):
+    losses = iter([0.8, 0.76, 0.78])
+    networks = []
+
+    def attempt(self, train, test):
+        networks.append(self._fresh())
+        return networks[-1], tacit.Fit(next(losses), 0.75, 0.1, len(test), held_out=True)
+
+    monkeypatch.setattr(NetworkInverse, "_attempt", attempt)
+    fitted = model()
+    assert fitted.fit(log).loss == 0.76
+    assert len(networks) == module.ATTEMPTS
+    kept = networks[1].state_dict()
+    assert all(torch.equal(value, kept[name]) for name, value in fitted.tensors().items())
+
+
+def test_a_second_fit_starts_afresh(log):
+    fitted = model()
+    fitted.fit(log)
+    assert not fitted.fit(worlds.noise(log)).better_than_chance
+
+
+def test_it_forgets_what_it_knew_when_it_is_restored_to_before_it_was_fitted(log):
+    fitted = model(training=InverseTraining(epochs=1))
+    fitted.fit(log)
+    fitted.restore(model().tensors())
+    with pytest.raises(NotFittedError):
+        fitted.posterior(log.contexts, log.feedback)
+
+
+def test_rounds_that_were_not_drawn_uniformly_are_refused(log):
+    biased = replace(log, probabilities=torch.tensor([0.7, 0.1, 0.1, 0.1]).expand(len(log), 4))
+    with pytest.raises(InvalidInputError, match="uniformly"):
+        model().fit(biased)
+
+
+@pytest.mark.parametrize("column", ["contexts", "feedback"])
+def test_values_outside_of_their_kind_are_refused(log, column):
+    with pytest.raises(InvalidInputError) as refusal:
+        model().fit(replace(log, **{column: getattr(log, column) + 1}))
+    assert refusal.value.argument == column
+
+
+def test_weights_of_another_network_are_not_restored(log):
+    other = model(tacit.Category(5), InverseTraining(epochs=1))
+    other.fit(log)
+    with pytest.raises(CorruptFileError, match="inverse model"):
+        model().restore(other.tensors())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"epochs": 0}, {"batch": 0}, {"patience": 0}, {"loss": "huber"}, {"optimiser": "adam"}, {"optimiser": None}],
+)
+def test_settings_that_make_no_sense_are_refused(settings):
+    with pytest.raises(InvalidInputError, match="InverseTraining"):
+        InverseTraining(**settings)

@@ -1,0 +1,98 @@
+"""Small worlds to learn in, whose truth is known, and what tests do with them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+import tacit
+from tacit.environments import Environment
+from tacit.environments.classification import Classification, Labelled, Signs
+from tacit.environments.finite import FiniteEnvironment, FiniteInstance, function_classes
+from tacit.inverse import InverseTraining
+from tacit.oracles import OracleTraining
+
+BEST = (1, 3, 0)  # the best action in each context of `instance`
+
+# Enough for the small worlds here, and quick.
+INVERSE = InverseTraining(epochs=12, batch=64)
+ORACLE = OracleTraining(replay=1, warm_up=100, batch=64, capacity=500)
+
+
+def instance() -> FiniteInstance:
+    """Three contexts, four actions, the best rewarded nine times in ten; each context has its own signs of content."""
+    best = torch.nn.functional.one_hot(torch.tensor(BEST), 4).double()
+    f = 0.9 * best + 0.1 / 3 * (1 - best)
+    phi = torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
+    meant = torch.stack([1 - phi, phi], 1) * torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    often = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+    return FiniteInstance(often, f, phi, meant / meant.sum(-1, keepdim=True), alpha=1.0, theta=0.9)
+
+
+def finite(seed: int = 0) -> FiniteEnvironment:
+    return FiniteEnvironment(instance(), seed)
+
+
+def classes() -> tacit.FiniteClasses:
+    """The truth of `instance` among decoys."""
+    made = function_classes(instance(), torch.Generator().manual_seed(5), rewards=8, decoders=16)
+    return tacit.FiniteClasses(made.f, made.phi)
+
+
+def signs(seed: int = 0, examples: int = 4_000) -> Classification:
+    """Rows of four noisy numbers, the largest of which is the right action; every class has signs of its own."""
+    source = torch.Generator().manual_seed(11)
+    labels = torch.randint(4, (examples + 400,), generator=source)
+    rows = 3 * torch.nn.functional.one_hot(labels, 4) + 0.5 * torch.randn(len(labels), 4, generator=source)
+    everything = Labelled(rows, labels, classes=4)
+    rule = Signs.personal(4, torch.Generator().manual_seed(3))
+    return Classification(everything[400:], everything[:400], tacit.Table(4), rule, seed)
+
+
+def networks(
+    inverse: InverseTraining = INVERSE, oracle: OracleTraining = ORACLE,
+) -> tacit.Networks:  # fmt: skip
+    return tacit.Networks(inverse, oracle, on="cpu")
+
+
+def on_policy(environment: Environment, models: tacit.Models, explore: int = 400, seed: int = 0) -> tacit.OnPolicy:
+    problem = environment.problem
+    return tacit.OnPolicy(
+        problem.actions, problem.context, problem.feedback, explore=explore, models=models, seed=seed
+    )
+
+
+def off_policy(
+    environment: Environment, models: tacit.Models, explore: int | None = 400, seed: int = 0
+) -> tacit.OffPolicy:
+    problem = environment.problem
+    return tacit.OffPolicy(
+        problem.actions, problem.context, problem.feedback, explore=explore, models=models, seed=seed
+    )
+
+
+def uniform_log(environment: Environment, rounds: int, seed: int = 0) -> tacit.Interactions:
+    """What a uniform policy would have logged."""
+    K = environment.problem.actions
+    arrival = next(environment.stream(rounds, rounds))
+    actions = torch.randint(K, (rounds,), generator=torch.Generator().manual_seed(seed))
+    feedback, _ = arrival.react(actions)
+    return tacit.Interactions.of(
+        contexts=arrival.contexts, actions=actions, probabilities=torch.full((rounds, K), 1 / K), feedback=feedback
+    )
+
+
+def noise(rounds: tacit.Interactions, seed: int = 0) -> tacit.Interactions:
+    """The same rounds with each other's feedback."""
+    order = torch.randperm(len(rounds), generator=torch.Generator().manual_seed(seed))
+    return tacit.Interactions(rounds.contexts, rounds.actions, rounds.probabilities, rounds.feedback[order])
+
+
+def play(learner: tacit.Learner, environment: Environment, rounds: int, batch: int = 50) -> Tensor:
+    """Act and learn for so many rounds; the decoded rewards (rounds,)."""
+    decoded = []
+    for arrival in environment.stream(rounds, batch):
+        decision = learner.choose(arrival.contexts)
+        feedback, _ = arrival.react(decision.actions)
+        decoded.append(learner.learn(decision, feedback))
+    return torch.cat(decoded)
