@@ -25,7 +25,7 @@ class Oracle(ABC):
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned, for saving."""
+        """All that was learned, for saving; learning on may change them."""
 
     @abstractmethod
     def restore(self, tensors: Mapping[str, Tensor]) -> None:

@@ -11,23 +11,25 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from tacit.errors import CorruptFileError
+from tacit.errors import CorruptFileError, NotFittedError
+
+NOTHING_CHOSEN = "no policy was chosen yet; call maximise with decoded rounds first"
 
 
 class PolicyOracle(ABC):
-    """Picks a policy once, and then scores actions; the highest score is the policy's choice."""
+    """Picks a policy, and then scores actions; the highest score is the policy's choice."""
 
     @abstractmethod
     def maximise(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
-        """Choose the policy from rounds (n, ...), (n,), (n,)."""
+        """Choose the policy from rounds (n, ...), (n,), (n,); starts afresh."""
 
     @abstractmethod
     def scores(self, contexts: Tensor) -> Tensor:
-        """(n, K): the highest of each row is the action chosen."""
+        """(n, K): the highest of each row is the action chosen. Before a policy was: NotFittedError."""
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned, for saving."""
+        """All that was learned, for saving; nothing before a policy was chosen."""
 
     @abstractmethod
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
@@ -39,23 +41,28 @@ class FinitePolicies(PolicyOracle):
 
     def __init__(self, f: Tensor) -> None:
         self._f = f
-        self._chosen = 0
+        self._chosen: int | None = None
 
     def maximise(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
         _, X, K = self._f.shape
         totals = torch.zeros(X * K, dtype=torch.float64, device=decoded.device)
-        totals.index_add_(0, contexts * K + actions, decoded.double())
+        totals.index_add_(0, contexts.long() * K + actions, decoded.double())
         choices = self._f.argmax(-1)
         values = totals.view(X, K).expand(len(choices), X, K).gather(2, choices[..., None]).sum((1, 2))
         self._chosen = int(values.argmax())
 
     def scores(self, contexts: Tensor) -> Tensor:
-        return self._f[self._chosen, contexts]
+        if self._chosen is None:
+            raise NotFittedError(NOTHING_CHOSEN)
+        return self._f[self._chosen, contexts.long()]
 
     def tensors(self) -> dict[str, Tensor]:
-        return {"chosen": torch.tensor(self._chosen)}
+        return {} if self._chosen is None else {"chosen": torch.tensor(self._chosen)}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        if not tensors:
+            self._chosen = None
+            return
         chosen = int(tensors["chosen"])
         if not 0 <= chosen < len(self._f):
             raise CorruptFileError(f"the saved policy is number {chosen} of a class of {len(self._f)}")

@@ -10,8 +10,9 @@ from torch.nn import functional
 from torch.optim import Optimizer
 
 from tacit.encoders.base import Space
+from tacit.errors import NotFittedError
 from tacit.oracles.network import OracleNetwork, OracleTraining
-from tacit.oracles.policies import PolicyOracle
+from tacit.oracles.policies import NOTHING_CHOSEN, PolicyOracle
 from tacit.seeding import initialisation
 from tacit.storage import load_module
 from tacit.training import EarlyStopping, Replayed, one_cycle, optimiser, uniforms
@@ -33,13 +34,18 @@ class NetworkPolicies(PolicyOracle):
     ) -> None:  # fmt: skip
         self.training = training
         self._space = context
+        self._actions = actions
         self._source = source
         self._device = torch.device(device)
-        with initialisation(source):
-            self._network = OracleNetwork(context, actions).to(self._device)
+        self._network = self._fresh()
         self._scores = Replayed(self._network)
+        self._chosen = False
 
     def maximise(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
+        if self._chosen:
+            self._network = self._fresh()
+            self._scores = Replayed(self._network)
+        self._chosen = True
         self._network.context.prepare(contexts)
         # Rounds decoded as 0 weigh nothing.
         rows = decoded.nonzero()[:, 0]
@@ -65,13 +71,22 @@ class NetworkPolicies(PolicyOracle):
 
     @torch.no_grad()
     def scores(self, contexts: Tensor) -> Tensor:
+        if not self._chosen:
+            raise NotFittedError(NOTHING_CHOSEN)
         return self._scores(contexts)
 
     def tensors(self) -> dict[str, Tensor]:
-        return dict(self._network.state_dict())
+        return dict(self._network.state_dict()) if self._chosen else {}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        load_module(self._network, tensors, "policy")
+        if tensors:
+            load_module(self._network, tensors, "policy")
+        self._chosen = bool(tensors)
+
+    def _fresh(self) -> OracleNetwork:
+        with initialisation(self._source):
+            network = OracleNetwork(self._space, self._actions)
+        return network.to(self._device)
 
     def _loss(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> Tensor:
         losses = functional.cross_entropy(self._network(contexts), actions, reduction="none")

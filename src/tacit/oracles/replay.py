@@ -29,6 +29,9 @@ class Replay:
             self._columns = contexts_column, actions_column, decoded_column
         count = len(rows[0])
         where = torch.arange(self._seen, self._seen + count, device=self._device) % self._capacity
+        held, taken, rewards = self._columns
+        # The first contexts may have been whole numbers by chance.
+        self._columns = held.to(torch.promote_types(held.dtype, contexts.dtype)), taken, rewards
         for column, row in zip(self._columns, rows, strict=True):
             column[where] = row
         self._seen += count

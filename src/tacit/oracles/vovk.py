@@ -42,11 +42,12 @@ class VovkOracle(Oracle):
 
     def predict(self, contexts: Tensor) -> Tensor:
         self._check_contexts(contexts)
-        return mean_prediction(self._log_weights, self._f[:, contexts].movedim(0, -2))
+        # An index of bytes would be read as a mask.
+        return mean_prediction(self._log_weights, self._f[:, contexts.long()].movedim(0, -2))
 
     def update(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
         self._check(contexts, actions, decoded)
-        losses = squared_losses(self._f, contexts, actions, decoded.to(self._f))
+        losses = squared_losses(self._f, contexts.long(), actions.long(), decoded.to(self._f))
         self._log_weights = aggregate(self._log_weights, losses.sum(0))
 
     def warm_up(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
