@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,25 +24,36 @@ Document: TypeAlias = dict[str, "Json"]
 Json: TypeAlias = bool | int | float | str | list["Json"] | Document | None
 
 DOCUMENT = "learner.json"
+TENSORS = re.compile(r"tensors-[0-9a-f]{16}\.safetensors")
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write all of a file or nothing: what stood there stands until the new content is on the disk."""
-    temporary: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        _write_and_rename(path, content)
+    except OSError as error:
+        raise SaveError(f"could not write {path}: {error.strerror or error}; nothing was changed there") from error
+
+
+def _write_and_rename(path: Path, content: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except OSError as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-        raise SaveError(f"could not write {path}: {error.strerror or error}; nothing was changed there") from error
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:  # an interrupt leaves nothing lying about, either
+        _discard(temporary)
+        raise
+
+
+def _discard(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def write_json(path: Path, document: Json) -> None:
@@ -55,30 +68,36 @@ def read_json(path: Path) -> Json:
         raise CorruptFileError(f"{path} does not exist") from error
     except OSError as error:
         raise CorruptFileError(f"{path} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptFileError(f"{path} is not complete JSON ({error}): it is truncated or was altered") from error
     return document
 
 
 def write_folder(folder: Path, document: Document, tensors: Mapping[str, Tensor]) -> None:
     """A document and its tensors as one: the document is replaced last and names the tensors it belongs to."""
-    content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+    # Copied, because the format refuses tensors that share memory, as a table and a row of it do.
+    content = save({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()})
     digest = hashlib.sha256(content).hexdigest()
-    weights = f"tensors-{digest[:16]}.safetensors"
-    write_bytes(folder / weights, content)
-    write_json(folder / DOCUMENT, {**document, "tensors": weights, "sha256": digest})
-    for old in folder.glob("tensors-*.safetensors"):
-        if old.name != weights:
-            with contextlib.suppress(OSError):
-                old.unlink()
+    weights = folder / f"tensors-{digest[:16]}.safetensors"
+    unchanged = weights.exists()
+    write_bytes(weights, content)
+    try:
+        write_json(folder / DOCUMENT, {**document, "tensors": weights.name, "sha256": digest})
+    except BaseException:
+        if not unchanged:  # else the old document needs it
+            _discard(weights)
+        raise
+    for old in folder.iterdir():
+        if TENSORS.fullmatch(old.name) and old != weights:
+            _discard(old)
 
 
 def read_folder(folder: Path) -> tuple[Document, dict[str, Tensor]]:
     """What `write_folder` wrote, or a CorruptFileError that says which file is wrong."""
     document = read_json(folder / DOCUMENT)
-    if not isinstance(document, dict) or not isinstance(document.get("tensors"), str):
+    if not isinstance(document, dict) or not TENSORS.fullmatch(str(document.get("tensors"))):
         raise CorruptFileError(f"{folder / DOCUMENT} was not written by tacit")
-    path = folder / Path(str(document["tensors"])).name
+    path = folder / str(document["tensors"])
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -104,20 +123,27 @@ def describe(value: object) -> Json:
     if is_dataclass(value) and not isinstance(value, type):
         entries = {field.name: describe(getattr(value, field.name)) for field in fields(value) if field.init}
         return {"kind": type(value).__name__, **entries}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"kind": "float", "text": str(value)}  # JSON has no word for it
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def rebuild(document: Json, kinds: Mapping[str, type]) -> Any:
+def rebuild(document: Json, kinds: Mapping[str, Callable[..., Any]]) -> Any:
     """What `describe` was given; only the kinds named are built."""
     if not isinstance(document, dict):
         return document
     entries = {name: rebuild(value, kinds) for name, value in document.items() if name != "kind"}
-    kind = kinds.get(str(document.get("kind")))
+    name = document.get("kind")
+    kind = _number if name == "float" else kinds.get(str(name))
     if kind is None:
-        raise CorruptFileError(f"unknown kind {document.get('kind')!r}; this version knows {', '.join(sorted(kinds))}")
+        raise CorruptFileError(f"unknown kind {name!r}; this version knows {', '.join(sorted(kinds))}")
     try:
         return kind(**entries)
     except (TypeError, ValueError) as error:
-        raise CorruptFileError(f"{kind.__name__} cannot be rebuilt: {error}") from error
+        raise CorruptFileError(f"{name} cannot be rebuilt: {error}") from error
+
+
+def _number(text: str) -> float:
+    return float(text)
