@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from tacit.errors import InvalidInputError
+from tacit.errors import CorruptFileError, InvalidInputError
 
 OptimiserName: TypeAlias = Literal["adamw", "cocob"]
 LossName: TypeAlias = Literal["squared", "log"]
@@ -62,7 +62,7 @@ def one_cycle(optim: Optimizer, rate: float, steps: int) -> Callable[[], None]:
 
 def shuffled(count: int, batch: int, source: torch.Generator) -> Iterator[Tensor]:
     """Row numbers of one epoch in full batches; what is left over is left for another epoch's order."""
-    batch = min(batch, count)
+    batch = max(1, min(batch, count))
     order = torch.randperm(count, generator=source, device=source.device)
     for start in range(0, count - batch + 1, batch):
         yield order[start : start + batch]
@@ -82,7 +82,9 @@ def restore_optimiser(optim: Optimizer, tensors: Mapping[str, Tensor]) -> None:
     document = optim.state_dict()
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
-        number, name = key.split(".", 1)
+        number, _, name = key.partition(".")
+        if not number.isdecimal() or int(number) >= len(document["param_groups"][0]["params"]):
+            raise CorruptFileError(f"the saved optimiser does not fit its network: it has no parameter {number!r}")
         state.setdefault(int(number), {})[name] = value.clone()
     document["state"] = state
     optim.load_state_dict(document)
