@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from tacit.encoders.base import WIDTH, Encoder, Space
 from tacit.errors import InvalidInputError
-from tacit.interactions import check_within
+from tacit.interactions import check_positive_count, check_within
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,7 @@ class Category(Space):
     count: int
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise InvalidInputError("Category", f"needs at least one value, got {self.count}")
+        check_positive_count(self.count, "count")
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from tacit.encoders.base import WIDTH, Encoder, Space
 from tacit.errors import InvalidInputError
-from tacit.interactions import check_finite
+from tacit.interactions import check_finite, check_positive_count
 
 SMALLEST = 4  # two 2x2 pools leave one pixel of it
 
@@ -26,10 +26,11 @@ class Image(Space):
     channels: int = 1
 
     def __post_init__(self) -> None:
-        if min(self.height, self.width) < SMALLEST or self.channels < 1:
+        for name in ("height", "width", "channels"):
+            check_positive_count(getattr(self, name), name)
+        if min(self.height, self.width) < SMALLEST:
             raise InvalidInputError(
-                "Image", f"needs at least {SMALLEST} x {SMALLEST} pixels and one channel, "
-                f"got {self.height} x {self.width} x {self.channels}"
+                "Image", f"needs at least {SMALLEST} x {SMALLEST} pixels, got {self.height} x {self.width}"
             )
 
     @property
@@ -58,7 +59,9 @@ class Image(Space):
             most * (2 * column - 1) for most, column in zip(MOST_MOVED, noise.unbind(1), strict=True)
         )
         cos, sin = angle.cos() * (1 + scale), angle.sin() * (1 + scale)
-        where = torch.stack([torch.stack([cos, -sin, right], 1), torch.stack([sin, cos, down], 1)], 1)
+        # The grid runs from -1 to 1 along long and short sides alike: without the ratio oblong images would be sheared.
+        ratio = self.height / self.width
+        where = torch.stack([torch.stack([cos, -sin * ratio, right], 1), torch.stack([sin / ratio, cos, down], 1)], 1)
         pixels = self.pixels(values)
         grid = functional.affine_grid(where, list(pixels.shape), align_corners=False)
         moved = functional.grid_sample(pixels, grid, align_corners=False)

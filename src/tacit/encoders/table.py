@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tacit.encoders.base import WIDTH, Encoder, Space
 from tacit.errors import InvalidInputError
-from tacit.interactions import check_finite
+from tacit.interactions import check_finite, check_positive_count
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,7 @@ class Table(Space):
     columns: int
 
     def __post_init__(self) -> None:
-        if self.columns < 1:
-            raise InvalidInputError("Table", f"needs at least one column, got {self.columns}")
+        check_positive_count(self.columns, "columns")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -54,17 +53,19 @@ class TableEncoder(Encoder):
 
     def __init__(self, columns: int) -> None:
         super().__init__()
-        self.register_buffer("centre", torch.zeros(columns))
-        self.register_buffer("spread", torch.ones(columns))
+        # In double precision: the differences between large numbers, such as times in seconds, are lost in single.
+        self.register_buffer("centre", torch.zeros(columns, dtype=torch.float64))
+        self.register_buffer("spread", torch.ones(columns, dtype=torch.float64))
         self.layers = nn.Sequential(nn.Linear(columns, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU())
 
     def prepare(self, values: Tensor) -> None:
-        # In double precision, because the mean of a column of large numbers has no digits left in single.
         columns = values.double()
         spread = columns.std(0, unbiased=False)
         self.centre.copy_(columns.mean(0))
-        self.spread.copy_(torch.where(spread > 0, spread, 1.0))
+        # The spread of equal numbers can come out as rounding, which would blow up any other number.
+        constant = (columns == columns[0]).all(0) | (spread == 0)
+        self.spread.copy_(torch.where(constant, 1.0, spread))
 
     def forward(self, values: Tensor) -> Tensor:
-        encoded: Tensor = self.layers((values.float() - self.centre) / self.spread)
+        encoded: Tensor = self.layers(((values.double() - self.centre) / self.spread).float())
         return encoded
