@@ -17,7 +17,7 @@ EXPLORE, ROUNDS, BATCH = 40, 400, 20
 
 @pytest.fixture
 def instance() -> FiniteInstance:
-    """Two contexts, three actions, one of them always right; feedback says which, in one context the other way round."""
+    """Two contexts, three actions, one of them always right; feedback says which, and one context reverses it."""
     f = torch.tensor([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
     phi = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
     often = torch.tensor([0.5, 0.5], dtype=torch.float64)
