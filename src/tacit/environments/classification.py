@@ -15,7 +15,14 @@ from torch import Tensor
 from tacit.encoders import Category, Problem, Space
 from tacit.environments.base import Arrival, Environment, HeldOut
 from tacit.errors import InvalidInputError
-from tacit.interactions import HiddenReward, check_within
+from tacit.exploration import draw
+from tacit.interactions import (
+    HiddenReward,
+    check_actions,
+    check_count,
+    check_positive_count,
+    check_probabilities,
+)  # fmt: skip
 from tacit.seeding import generator
 
 
@@ -32,7 +39,11 @@ class Labelled:
             raise InvalidInputError(
                 "labels", f"expected one per example, got {len(self.labels)} for {len(self.contexts)} examples"
             )
-        check_within(self.labels, self.classes, "labels")
+        kind = Category(self.classes)
+        kind.check(self.labels, "labels")
+        kind.check_range(self.labels, "labels")
+        # Labels are used as indices, and an index of bytes would be read as a mask.
+        object.__setattr__(self, "labels", self.labels.long())
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -84,7 +95,10 @@ class Signs(FeedbackRule):
     """One of several signs, drawn from chances (classes, 2, signs): what a sign means depends on who sends it."""
 
     def __init__(self, chances: Tensor) -> None:
-        self._cumulated = chances.cumsum(-1)
+        if chances.ndim != 3 or chances.shape[1] != 2:
+            raise InvalidInputError("chances", f"expected shape (classes, 2, signs), got {tuple(chances.shape)}")
+        check_probabilities(chances.flatten(0, 1))
+        self._chances = chances
         self._space = Category(chances.shape[-1])
 
     @classmethod
@@ -99,9 +113,8 @@ class Signs(FeedbackRule):
         return self._space
 
     def feedback(self, labels: Tensor, rewards: Tensor, source: torch.Generator) -> Tensor:
-        reached = self._cumulated.to(labels.device)[labels, rewards.long()]
-        uniforms = torch.rand(len(labels), 1, generator=source, device=labels.device)
-        return (reached < uniforms * reached[:, -1:]).sum(1)
+        chances = self._chances.to(labels.device)[labels, rewards.long()]
+        return draw(chances, torch.rand(len(labels), generator=source, device=labels.device))
 
 
 class Classification(Environment):
@@ -130,6 +143,8 @@ class Classification(Environment):
         return len(self._train)
 
     def stream(self, rounds: int, batch: int) -> Iterator[Arrival]:
+        check_positive_count(rounds, "rounds")
+        check_positive_count(batch, "batch")
         if rounds > len(self._train):
             raise InvalidInputError(
                 "rounds", f"each example comes once, and there are {len(self._train)}; got {rounds} rounds"
@@ -142,15 +157,22 @@ class Classification(Environment):
             yield self._arrival(self._train.contexts[rows], self._train.labels[rows], source)
 
     def held_out(self) -> HeldOut:
-        labels = self._test.labels
-        return HeldOut(self._test.contexts, lambda actions: HiddenReward((actions.to(labels.device) == labels).float()))
+        """Scored by whether the label is right, also where rewards are left to chance."""
+        test = self._test
+        return HeldOut(test.contexts, lambda actions: HiddenReward(self._hits(actions, test.labels).float()))
 
     def _arrival(self, contexts: Tensor, labels: Tensor, source: torch.Generator) -> Arrival:
         wrong, right = self._chances
 
         def react(actions: Tensor) -> tuple[Tensor, HiddenReward]:
-            chance = torch.where(actions.to(labels.device) == labels, right, wrong)
+            chance = torch.where(self._hits(actions, labels), right, wrong)
             rewards = (torch.rand(len(labels), generator=source, device=labels.device) < chance).float()
             return self._rule.feedback(labels, rewards, source), HiddenReward(rewards)
 
         return Arrival(contexts, react)
+
+    def _hits(self, actions: Tensor, labels: Tensor) -> Tensor:
+        """Which actions (n,) are the labels (n,)."""
+        check_actions(actions, self._train.classes)
+        check_count(actions, len(labels), "actions")
+        return actions.to(labels.device) == labels

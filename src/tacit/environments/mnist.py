@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import http.client
 import os
 import urllib.request
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -63,22 +65,24 @@ def _labelled(folder: Path, part: str) -> Labelled:
 
 def _array(path: Path, header: int) -> Tensor:
     try:
-        archive = path.read_bytes()
+        contents = _contents(path.read_bytes(), str(path))
     except OSError as error:
         raise DatasetError(
             f"{path} cannot be read ({error.strerror or error}); expected the four files {', '.join(CONTENTS)}"
         ) from error
-    return torch.from_numpy(np.frombuffer(_contents(archive, str(path)), np.uint8, offset=header).copy())
+    except DatasetError as error:
+        raise DatasetError(f"{error}; delete it and try again, or fetch it by hand from {SOURCES[0]}") from error
+    return torch.from_numpy(np.frombuffer(contents, np.uint8, offset=header).copy())
 
 
 def _contents(archive: bytes, where: str) -> bytes:
     """What is inside an archive, if it is what it should be."""
     try:
         contents = gzip.decompress(archive)
-    except (OSError, EOFError) as error:
-        raise DatasetError(f"{where} is not a complete gzip archive ({error}); delete it and try again") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise DatasetError(f"{where} is not a complete gzip archive ({error})") from error
     if hashlib.sha256(contents).hexdigest() != CONTENTS[Path(where).name]:
-        raise DatasetError(f"{where} does not contain what MNIST does (its checksum differs); delete it and try again")
+        raise DatasetError(f"{where} does not contain what MNIST does: its checksum differs")
     return contents
 
 
@@ -91,7 +95,7 @@ def _fetch(path: Path) -> None:
             with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:
                 archive = answer.read()
             _contents(archive, address)
-        except (OSError, DatasetError) as error:
+        except (OSError, http.client.HTTPException, DatasetError) as error:
             problems.append(f"{address}: {error}")
             continue
         write_bytes(path, archive)
