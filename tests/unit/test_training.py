@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 
 import parameterfree
 import pytest
@@ -16,6 +19,7 @@ from tacit.inverse import InverseTraining
 from tacit.oracles import OracleTraining
 from tacit.seeding import generator, initialisation
 from tacit.training import (
+    WARM_UP,
     EarlyStopping,
     Replayed,
     one_cycle,
@@ -58,6 +62,14 @@ def test_an_unknown_optimiser_or_loss_is_refused(settings, setting):
     (wrong,) = setting.values()
     with pytest.raises(InvalidInputError, match=f"{settings.__name__}: expected one of .*, got {wrong!r}"):
         settings(**setting)
+
+
+@pytest.mark.parametrize("settings", [InverseTraining, OracleTraining])
+@pytest.mark.parametrize("loss", ["squared", "log"])
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_every_known_optimiser_and_loss_is_accepted(settings, name, loss):
+    made = settings(optimiser=name, loss=loss)
+    assert (made.optimiser, made.loss) == (name, loss)
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
@@ -217,6 +229,64 @@ def test_without_a_gpu_a_replayed_function_is_the_function_itself():
         assert replayed(left, right).tolist() == [2.0, 2.0]
         assert len(calls) == count
     assert all(first is left and second is right for first, second in calls)
+
+
+class OnGpu(Tensor):
+    """A tensor that says it lives on a GPU."""
+
+    device = property(lambda self: torch.device("cuda"))
+
+
+class Doubling:
+    """A function of tensors, and a stand-in for the CUDA graphs that it is recorded into."""
+
+    def __init__(self) -> None:
+        self.runs: list[tuple[Tensor, Tensor]] = []
+        self.replays: list[int] = []
+
+    def __call__(self, values: Tensor) -> Tensor:
+        self.runs.append((values, 2 * values))
+        return self.runs[-1][1]
+
+    @contextmanager
+    def record(self, graph: SimpleNamespace) -> Iterator[None]:
+        self.replays.append(0)
+        number = len(self.replays) - 1
+        yield
+        given, result = self.runs[-1]
+
+        def replay() -> None:
+            self.replays[number] += 1
+            result.copy_(2 * given)
+
+        graph.replay = replay
+
+
+@pytest.fixture
+def doubling(monkeypatch: pytest.MonkeyPatch) -> Doubling:
+    made, stream = Doubling(), SimpleNamespace(wait_stream=lambda other: None)
+    for name, stand_in in (
+        ("CUDAGraph", SimpleNamespace), ("graph", made.record), ("stream", nullcontext), ("Stream", lambda: stream),
+        ("current_stream", lambda: stream),
+    ):  # fmt: skip
+        monkeypatch.setattr(torch.cuda, name, stand_in)
+    return made
+
+
+def test_a_function_is_recorded_once_for_each_shape_and_then_replayed_on_new_numbers(doubling):
+    replayed = Replayed(doubling)
+    for size in (3, 2, 3):
+        for number in range(10):
+            answer = replayed(torch.full((size,), float(number)).as_subclass(OnGpu))
+            assert answer.tolist() == [2.0 * number] * size
+    assert len(doubling.runs) == 2 * (WARM_UP + 1)
+    assert doubling.replays == [20 - WARM_UP, 10 - WARM_UP]
+
+
+def test_the_answer_of_a_replay_is_not_written_over_by_the_next(doubling):
+    replayed = Replayed(doubling)
+    answers = [replayed(torch.full((1,), float(number)).as_subclass(OnGpu)) for number in range(6)]
+    assert [answer.item() for answer in answers] == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
 
 
 @pytest.mark.gpu
