@@ -27,6 +27,7 @@ class VovkOracle(Oracle):
     leave the convex hull of the class, where the paper wants it; the weighted mean at eta = 1/2 stays in it by
     construction, for all actions at once. Within a batch the order of rounds does not matter, as weights multiply.
 
+    >>> import torch
     >>> oracle = VovkOracle(torch.tensor([[[0.0, 1.0]], [[1.0, 0.0]]]))
     >>> oracle.predict(torch.tensor([0])).tolist()
     [[0.5, 0.5]]
