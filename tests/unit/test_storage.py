@@ -93,6 +93,13 @@ def test_a_file_is_replaced_as_a_whole(tmp_path):
     assert (tmp_path / "file").read_bytes() == b"new"
 
 
+def test_a_reader_never_sees_a_file_half_written(tmp_path):
+    write_bytes(tmp_path / "file", b"old")
+    with (tmp_path / "file").open("rb") as reader:
+        write_bytes(tmp_path / "file", b"new")
+        assert reader.read() == b"old"
+
+
 @pytest.mark.parametrize("old", [b"old", None], ids=["replaced", "new"])
 @pytest.mark.parametrize("limited", ["by the disk", "by the size of a file"])
 def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, old, limited):
