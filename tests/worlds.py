@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import torch
 from torch import Tensor
 
 import tacit
-from tacit.environments import Environment
+from tacit.encoders import Problem
+from tacit.environments import Arrival, Environment, HeldOut
 from tacit.environments.classification import Classification, Labelled, Signs
 from tacit.environments.finite import FiniteEnvironment, FiniteInstance, function_classes
 from tacit.inverse import InverseTraining
@@ -15,7 +19,7 @@ from tacit.oracles import OracleTraining
 BEST = (1, 3, 0)  # the best action in each context of `instance`
 
 # Enough for the small worlds here, and quick.
-INVERSE = InverseTraining(epochs=12, batch=64)
+INVERSE = InverseTraining(epochs=15, batch=64)
 ORACLE = OracleTraining(replay=1, warm_up=100, batch=64, capacity=500)
 
 
@@ -49,25 +53,25 @@ def signs(seed: int = 0, examples: int = 4_000) -> Classification:
     return Classification(everything[400:], everything[:400], tacit.Table(4), rule, seed)
 
 
-def networks(
-    inverse: InverseTraining = INVERSE, oracle: OracleTraining = ORACLE,
-) -> tacit.Networks:  # fmt: skip
+def networks(inverse: InverseTraining = INVERSE, oracle: OracleTraining = ORACLE) -> tacit.Networks:
     return tacit.Networks(inverse, oracle, on="cpu")
 
 
-def on_policy(environment: Environment, models: tacit.Models, explore: int = 400, seed: int = 0) -> tacit.OnPolicy:
+def on_policy(
+    environment: Environment, models: tacit.Models, explore: int | tacit.Horizon = 400, **settings: Any
+) -> tacit.OnPolicy:
     problem = environment.problem
     return tacit.OnPolicy(
-        problem.actions, problem.context, problem.feedback, explore=explore, models=models, seed=seed
+        problem.actions, problem.context, problem.feedback, explore=explore, models=models, **settings
     )
 
 
 def off_policy(
-    environment: Environment, models: tacit.Models, explore: int | None = 400, seed: int = 0
+    environment: Environment, models: tacit.Models, explore: int | tacit.Horizon | None = 400, **settings: Any
 ) -> tacit.OffPolicy:
     problem = environment.problem
     return tacit.OffPolicy(
-        problem.actions, problem.context, problem.feedback, explore=explore, models=models, seed=seed
+        problem.actions, problem.context, problem.feedback, explore=explore, models=models, **settings
     )
 
 
@@ -86,6 +90,34 @@ def noise(rounds: tacit.Interactions, seed: int = 0) -> tacit.Interactions:
     """The same rounds with each other's feedback."""
     order = torch.randperm(len(rounds), generator=torch.Generator().manual_seed(seed))
     return tacit.Interactions(rounds.contexts, rounds.actions, rounds.probabilities, rounds.feedback[order])
+
+
+class Noise(Environment):
+    """Another environment's contexts, and feedback that depends on nothing."""
+
+    def __init__(self, environment: Environment, seed: int = 0) -> None:
+        self._environment, self._seed = environment, seed
+
+    @property
+    def problem(self) -> Problem:
+        return self._environment.problem
+
+    @property
+    def horizon(self) -> int | None:
+        return self._environment.horizon
+
+    def stream(self, rounds: int, batch: int) -> Iterator[Arrival]:
+        source = torch.Generator().manual_seed(self._seed)
+        for arrival in self._environment.stream(rounds, batch):
+            yield Arrival(arrival.contexts, lambda actions: self._answer(len(actions), source))
+
+    def held_out(self) -> HeldOut:
+        return self._environment.held_out()
+
+    def _answer(self, count: int, source: torch.Generator) -> tuple[Tensor, tacit.HiddenReward]:
+        feedback = self.problem.feedback
+        assert isinstance(feedback, tacit.Category)
+        return torch.randint(feedback.count, (count,), generator=source), tacit.HiddenReward(torch.zeros(count))
 
 
 def play(learner: tacit.Learner, environment: Environment, rounds: int, batch: int = 50) -> Tensor:

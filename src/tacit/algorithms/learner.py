@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -15,9 +16,10 @@ from tacit import exploration
 from tacit.algorithms import saving
 from tacit.algorithms.ledger import Ledger
 from tacit.algorithms.models import Models
+from tacit.algorithms.store import Store
 from tacit.decoder import Decoder
 from tacit.encoders import Problem
-from tacit.errors import InvalidInputError
+from tacit.errors import InvalidInputError, UntrustworthyDecoderError
 from tacit.interactions import Decision, Ids, Interactions, as_tensor, check_count
 from tacit.inverse import Fit
 from tacit.seeding import generator
@@ -37,10 +39,12 @@ class Learner(ABC):
         self._draws = generator(seed, "draws", models.device)
         self._training = generator(seed, "training", models.device)
         self._inverse = models.inverse(problem, self._training)
+        self._grounded = False
 
     def choose(self, contexts: object) -> Decision:
         """One action per context (n, ...), drawn; each with the probabilities it was drawn from."""
-        shown = self._checked_contexts(contexts)
+        # A copy, because the decision waits for its feedback and the caller may use the memory again.
+        shown = self._checked_contexts(contexts).clone()
         ids = self.ledger.issue(len(shown))
         probabilities = self._probabilities(shown.to(self.models.device), ids)
         numbers = torch.rand(len(shown), generator=self._draws, device=self.models.device)
@@ -63,11 +67,11 @@ class Learner(ABC):
         decoded = torch.full((len(decision),), torch.nan, device=self.models.device)
         if not fresh.any():
             return decoded.to(decision.actions.device)
-        kept: slice | Ids = slice(None) if fresh.all() else np.flatnonzero(fresh)
-        part = decision[kept] if isinstance(kept, np.ndarray) else decision
-        rows = torch.as_tensor(kept, device=seen.device) if isinstance(kept, np.ndarray) else kept
+        whole = bool(fresh.all())
+        rows: slice | Tensor = slice(None) if whole else torch.from_numpy(np.flatnonzero(fresh))
+        part = decision if whole else decision[fresh]
         rounds = Interactions(part.contexts, part.actions, part.probabilities, seen[rows]).to(self.models.device)
-        decoded[rows if isinstance(rows, slice) else rows.to(decoded.device)] = self._absorb(rounds)
+        decoded[rows] = self._absorb(rounds).to(decoded)
         # Settled last: feedback that could not be learned from may be given again.
         self.ledger.settle(part.ids)
         return decoded.to(decision.actions.device)
@@ -78,9 +82,9 @@ class Learner(ABC):
         return self._values(shown.to(self.models.device)).argmax(-1).to(shown.device)
 
     @property
-    @abstractmethod
     def exploring(self) -> bool:
-        """Whether actions are still drawn uniformly."""
+        """Whether actions are still drawn uniformly, because there is no decoder yet that can be trusted."""
+        return not self._grounded
 
     @abstractmethod
     def settings(self) -> dict[str, object]:
@@ -93,6 +97,10 @@ class Learner(ABC):
     @abstractmethod
     def _absorb(self, rounds: Interactions) -> Tensor:
         """Learn from rounds that are new and checked; decoded rewards (n,), NaN where there are none."""
+
+    @abstractmethod
+    def _ground(self, rounds: Interactions) -> None:
+        """Learn to decode, and what to do, from uniform rounds; UntrustworthyDecoderError if they do not tell."""
 
     @abstractmethod
     def _values(self, contexts: Tensor) -> Tensor:
@@ -112,15 +120,20 @@ class Learner(ABC):
 
     def parts(self) -> dict[str, dict[str, Tensor]]:
         """Every tensor there is to save, by part."""
-        generators = {"draws": self._draws.get_state(), "training": self._training.get_state()}
-        shared = {"inverse": self._inverse.tensors(), "ledger": self.ledger.tensors(), "generators": generators}
-        return shared | self._parts()
+        return {
+            "inverse": self._inverse.tensors(),
+            "ledger": self.ledger.tensors(),
+            "generators": {"draws": self._draws.get_state(), "training": self._training.get_state()},
+            "progress": {"grounded": torch.tensor(self._grounded)},
+        } | self._parts()
 
     def restore(self, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
         """Take back what `parts` gave; the ledger is restored from its own document."""
-        self._inverse.restore(parts["inverse"])
-        self._draws.set_state(parts["generators"]["draws"])
-        self._training.set_state(parts["generators"]["training"])
+        _resume(self._draws, parts["generators"]["draws"])
+        _resume(self._training, parts["generators"]["training"])
+        self._grounded = bool(parts["progress"]["grounded"])
+        # A model that was never fitted has no tensors, so there is no such part.
+        self._inverse.restore(parts["inverse"] if self._grounded else parts.get("inverse", {}))
         self._restore_parts(parts)
 
     def _checked_contexts(self, contexts: object) -> Tensor:
@@ -133,3 +146,39 @@ class Learner(ABC):
 
     def _decode(self, rounds: Interactions) -> Tensor:
         return self.decoder.decode(self._inverse.posterior(rounds.contexts, rounds.feedback), rounds.actions)
+
+    def _explore(self, store: Store, rounds: Interactions) -> None:
+        """Keep uniform rounds, and learn from them once there are enough; warn and go on if they do not tell."""
+        with store.added(rounds):
+            if store.due:
+                try:
+                    self._ground(store.rounds())
+                except UntrustworthyDecoderError as doubt:
+                    store.postpone(doubt)
+                else:
+                    self._grounded = True
+                    store.clear()
+
+    def _trusted(self, fit: Fit, rounds: Interactions) -> Tensor:
+        """Decoded rewards (n,), or an UntrustworthyDecoderError if acting on them would be guessing."""
+        if not fit.better_than_chance:
+            raise UntrustworthyDecoderError(
+                f"the feedback does not tell which action was taken: {fit}. Either the rounds are too few, or the "
+                "feedback does not depend on the reward, or reward 1 is not the rarer event"
+            )
+        decoded = self._decode(rounds)
+        if not decoded.any():
+            raise UntrustworthyDecoderError(
+                f"the feedback tells actions apart ({fit}), yet none of {len(rounds)} rounds is decoded as rewarded: "
+                f"the ramp starts at {self.decoder.beta:.3g}, and no posterior reaches it. Give a decoder with a "
+                "smaller theta/alpha, or more rounds"
+            )
+        return decoded
+
+
+def _resume(source: torch.Generator, state: Tensor) -> None:
+    """Go on from a saved state; on another kind of device, whose states have another form, from a seed made of it."""
+    if state.shape == source.get_state().shape:
+        source.set_state(state)
+    else:
+        source.manual_seed(int.from_bytes(hashlib.sha256(state.numpy().tobytes()).digest()[:7], "big"))

@@ -49,9 +49,11 @@ class Ledger:
 
     @classmethod
     def restored(cls, document: Json, tensors: Mapping[str, Tensor]) -> Ledger:
-        if not isinstance(document, dict) or not isinstance(issued := document.get("issued"), int) or issued < 0:
+        record = document if isinstance(document, dict) else {}
+        stream, issued = record.get("stream"), record.get("issued")
+        if not isinstance(stream, str) or type(issued) is not int or issued < 0:
             raise CorruptFileError(f"the record of decisions is {document!r}")
-        ledger = cls(str(document["stream"]))
+        ledger = cls(stream)
         ledger.issued = issued
         count = min(issued, WINDOW)
         packed = tensors["settled"].cpu().numpy()

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Self
 
 import torch
@@ -25,12 +26,10 @@ from tacit.algorithms.models import Models, Networks
 from tacit.algorithms.store import Store
 from tacit.decoder import Decoder
 from tacit.encoders import Problem, Space
-from tacit.errors import InvalidInputError, NotFittedError, UntrustworthyDecoderError
+from tacit.errors import InvalidInputError, NotFittedError
 from tacit.interactions import Ids, Interactions, check_interactions, check_positive_count
-from tacit.inverse import Fit
 
-# A logged 1/3 is not exactly a third.
-UNIFORM_TOLERANCE = 1e-3
+NO_POLICY = "there is no policy yet: call fit(log), or give `explore` to learn while acting"
 
 
 class OffPolicy(Learner):
@@ -50,77 +49,59 @@ class OffPolicy(Learner):
         self.explore = None if explore is None else check_positive_count(explore, "explore")
         self._policies = self.models.policies(self.problem, self._training)
         self._store = Store(2 * self.explore) if self.explore else None
-        self._fitted = False
-
-    @property
-    def exploring(self) -> bool:
-        return not self._fitted
 
     def settings(self) -> dict[str, object]:
         return {"explore": self.explore}
 
     def fit(self, log: Interactions) -> Self:
         """Learn from a log of uniformly drawn rounds; refuses to if the feedback carries no reward it can decode."""
-        check_interactions(log)
-        self._check_log(log)
+        rounds = self._checked(log)
         if len(log) < 2 * self.problem.actions:
             raise InvalidInputError(
                 "log", f"{len(log)} rounds are too few for {self.problem.actions} actions; thousands are usual"
             )
-        fit = self._ground(log.to(self.models.device))
-        if not fit.better_than_chance:
-            raise UntrustworthyDecoderError(
-                f"the feedback does not tell which action was taken: {fit}. Either {len(log)} rounds are too few, or "
-                "the feedback does not depend on the reward, or reward 1 is not the rarer event"
-            )
+        self._grounded = False
+        self._ground(rounds)
+        self._grounded = True
         return self
 
     def decode(self, log: Interactions) -> Tensor:
-        """Decoded rewards (n,) of logged rounds."""
-        if self.fit_quality is None:
-            raise NotFittedError("nothing was learned yet: fit a log first")
-        check_interactions(log)
-        self._check_log(log)
-        return self._decode(log.to(self.models.device)).to(log.actions.device)
+        """Decoded rewards (n,) of logged rounds, whatever policy drew their actions."""
+        rounds = self._checked(log)
+        if self.exploring:
+            raise NotFittedError("there is no decoder yet that can be trusted: fit a log of uniform rounds first")
+        return self._decode(rounds).to(log.actions.device)
 
     def _probabilities(self, contexts: Tensor, ids: Ids) -> Tensor:
         K = self.problem.actions
-        if self._fitted:
+        if self._grounded:
             return functional.one_hot(self._policies.scores(contexts).argmax(-1), K).float()
         if self.explore is None:
-            raise NotFittedError("there is no policy yet: call fit(log), or give `explore` to learn while acting")
+            raise NotFittedError(NO_POLICY)
         return exploration.uniform(len(contexts), K, contexts.device)
 
     def _absorb(self, rounds: Interactions) -> Tensor:
-        if self._fitted:
+        if self._grounded:
             return self._decode(rounds)
         if self._store is None:
-            raise NotFittedError("there is no policy yet: call fit(log), or give `explore` to learn while acting")
-        self._store.add(rounds)
-        if self._store.due:
-            fit = self._ground(self._store.rounds())
-            if fit.better_than_chance:
-                self._store.clear()
-            else:
-                self._store.postpone(fit)
+            raise NotFittedError(NO_POLICY)
+        self._explore(self._store, rounds)
         return torch.full((len(rounds),), torch.nan, device=rounds.actions.device)
 
-    def _ground(self, rounds: Interactions) -> Fit:
-        """Learn h from the first half and, if it knows anything, the policy from the second half, decoded."""
+    def _ground(self, rounds: Interactions) -> None:
         half = len(rounds) // 2
-        self.fit_quality = fit = self._inverse.fit(rounds[slice(None, half)])
-        if fit.better_than_chance:
-            second = rounds[slice(half, None)]
-            self._policies.maximise(second.contexts, second.actions, self._decode(second))
-            self._fitted = True
-        return fit
+        self.fit_quality = self._inverse.fit(rounds[slice(half)])
+        second = rounds[slice(half, None)]
+        self._policies.maximise(second.contexts, second.actions, self._trusted(self.fit_quality, second))
 
     def _values(self, contexts: Tensor) -> Tensor:
-        if not self._fitted:
+        if not self._grounded:
             raise NotFittedError("there is no policy yet: more feedback, or fit(log), is needed first")
         return self._policies.scores(contexts)
 
-    def _check_log(self, log: Interactions) -> None:
+    def _checked(self, log: Interactions) -> Interactions:
+        """A log that fits the problem, where the models live."""
+        check_interactions(log)
         self.problem.context.check(log.contexts, "contexts")
         self.problem.context.check_range(log.contexts, "contexts")
         self.problem.feedback.check(log.feedback, "feedback")
@@ -130,18 +111,13 @@ class OffPolicy(Learner):
             raise InvalidInputError(
                 "probabilities", f"expected one column for each of {K} actions, got {log.action_count}"
             )
-        if bool(((log.probabilities - 1 / K).abs() > UNIFORM_TOLERANCE).any()):
-            raise InvalidInputError(
-                "probabilities", "Algorithm 1 learns from uniformly drawn actions, and this log was written by another "
-                "policy; fit the rounds that were drawn uniformly"
-            )
+        return replace(log, actions=log.actions.long()).to(self.models.device)
 
     def _parts(self) -> dict[str, dict[str, Tensor]]:
-        parts = {"policies": self._policies.tensors(), "progress": {"fitted": torch.tensor(self._fitted)}}
+        parts = {"policies": self._policies.tensors()}
         return parts if self._store is None else parts | {"store": self._store.tensors()}
 
     def _restore_parts(self, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
-        self._policies.restore(parts["policies"])
-        self._fitted = bool(parts["progress"]["fitted"])
+        self._policies.restore(parts["policies"] if self._grounded else parts.get("policies", {}))
         if self._store is not None:
             self._store.restore(parts["store"], self.models.device)

@@ -3,7 +3,7 @@
 | here                     | paper, Algorithm 2                                                     |
 |--------------------------|------------------------------------------------------------------------|
 | explore                  | N, lines 1-2: a_t uniform, observe y_t                                 |
-| _ground                  | line 3: h = argmin over H of the squared error on the N rounds, Eq. (2) |
+| _inverse.fit             | line 3: h = argmin over H of the squared error on the N rounds, Eq. (2) |
 | _oracle.predict          | line 6: f_t from the oracle AlgSq                                      |
 | exploration.inverse_gap  | line 7: p_t, Eq. (3)                                                   |
 | _decode, _oracle.update  | line 9: feed (x_t, a_t, G(h_a(x_t, y_t), theta/alpha - sigma, sigma))  |
@@ -23,7 +23,7 @@ from tacit.algorithms.models import Models, Networks
 from tacit.algorithms.store import Store
 from tacit.decoder import Decoder
 from tacit.encoders import Problem, Space
-from tacit.errors import NotFittedError
+from tacit.errors import InvalidInputError, NotFittedError
 from tacit.exploration import Schedule, SquareRoot
 from tacit.interactions import Ids, Interactions, check_positive_count
 
@@ -32,7 +32,8 @@ class OnPolicy(Learner):
     """Explores for `explore` rounds (or as long as the theory says for a `Horizon`), then acts on what it learned.
 
     Once the exploration rounds have had their feedback, the inverse model learns from them. Should it be no better
-    than chance, the learner warns and keeps exploring: it never acts on rewards it cannot decode.
+    than chance, or nothing be decoded as rewarded, the learner warns and keeps exploring: it never acts on rewards it
+    cannot decode.
     """
 
     def __init__(
@@ -45,12 +46,10 @@ class OnPolicy(Learner):
             explore = explore.on_policy_rounds(actions, self.decoder.sigma)
         self.explore = check_positive_count(explore, "explore")
         self.schedule = schedule or SquareRoot()
+        if not isinstance(self.schedule, Schedule):
+            raise InvalidInputError("schedule", f"expected a Schedule, got {schedule!r}")
         self._oracle = self.models.oracle(self.problem, self._training)
         self._store = Store(self.explore)
-
-    @property
-    def exploring(self) -> bool:
-        return self.fit_quality is None or not self.fit_quality.better_than_chance
 
     def settings(self) -> dict[str, object]:
         return {"explore": self.explore, "schedule": self.schedule}
@@ -64,23 +63,15 @@ class OnPolicy(Learner):
 
     def _absorb(self, rounds: Interactions) -> Tensor:
         if self.exploring:
-            self._store.add(rounds)
-            if self._store.due:
-                self._ground()
+            self._explore(self._store, rounds)
             return torch.full((len(rounds),), torch.nan, device=rounds.actions.device)
         decoded = self._decode(rounds)
         self._oracle.update(rounds.contexts, rounds.actions, decoded)
         return decoded
 
-    def _ground(self) -> None:
-        """Learn h from the exploration rounds, and start acting on it if it knows anything."""
-        rounds = self._store.rounds()
+    def _ground(self, rounds: Interactions) -> None:
         self.fit_quality = self._inverse.fit(rounds)
-        if self.exploring:
-            self._store.postpone(self.fit_quality)
-            return
-        self._oracle.warm_up(rounds.contexts, rounds.actions, self._decode(rounds))
-        self._store.clear()
+        self._oracle.warm_up(rounds.contexts, rounds.actions, self._trusted(self.fit_quality, rounds))
 
     def _values(self, contexts: Tensor) -> Tensor:
         if self.exploring:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, replace
 
 import torch
 from torch import Tensor
 
-from tacit.errors import DecoderWarning
+from tacit.errors import DecoderWarning, UntrustworthyDecoderError
 from tacit.interactions import Interactions
-from tacit.inverse import Fit
 
-PATIENCE = 1.5  # how much longer exploration gets, whenever the inverse model is no better than chance
+PATIENCE = 1.5  # how much longer exploration gets, whenever the decoder cannot be trusted
 LONGEST = 4  # times the rounds asked for: how many are kept meanwhile
 
 
@@ -25,33 +25,37 @@ class Store:
         self._capacity = LONGEST * enough
         self._due = enough
         self._seen = 0
+        self._kept = 0
         self._batches: list[Interactions] = []
 
     @property
     def due(self) -> bool:
         return self._seen >= self._due
 
-    def add(self, rounds: Interactions) -> None:
-        self._batches.append(rounds)
-        self._seen += len(rounds)
-        if sum(map(len, self._batches)) > 2 * self._capacity:
-            self._batches = [self.rounds()]
+    @contextmanager
+    def added(self, rounds: Interactions) -> Iterator[None]:
+        """Keep these rounds, unless what is done next fails: their feedback can be given again then."""
+        self._add(rounds)
+        try:
+            yield
+        except BaseException:
+            self._take_back(len(rounds))
+            raise
 
     def rounds(self) -> Interactions:
         return Interactions.concatenate(self._batches)[slice(-self._capacity, None)]
 
-    def postpone(self, fit: Fit) -> None:
-        """Say that the inverse model knows nothing, and wait for more rounds."""
+    def postpone(self, doubt: UntrustworthyDecoderError) -> None:
+        """Say that the decoder cannot be trusted, and wait for more rounds."""
         self._due = math.ceil(PATIENCE * self._seen)
+        # The warning points at the call of `learn`, four calls up.
         warnings.warn(
-            f"after {self._seen} uniform rounds the feedback does not tell which action was taken: {fit}. Exploring "
-            f"on, to try again at {self._due} rounds. If that does not help, the feedback may not depend on the "
-            "reward, or reward 1 may not be the rarer event",
-            DecoderWarning, stacklevel=2,
+            f"after {self._seen} uniform rounds: {doubt}. Exploring on, to try again at {self._due} rounds",
+            DecoderWarning, stacklevel=5,
         )  # fmt: skip
 
     def clear(self) -> None:
-        self._batches = []
+        self._batches, self._kept = [], 0
 
     def tensors(self) -> dict[str, Tensor]:
         progress = {"progress": torch.tensor([self._seen, self._due])}
@@ -61,6 +65,25 @@ class Store:
         return progress | {field.name: getattr(rounds, field.name) for field in fields(rounds)}
 
     def restore(self, tensors: Mapping[str, Tensor], device: torch.device) -> None:
-        self._seen, self._due = (int(number) for number in tensors["progress"])
+        self.clear()
         columns = {name: value for name, value in tensors.items() if name != "progress"}
-        self._batches = [Interactions(**columns).to(device)] if columns else []
+        if columns:
+            self._add(Interactions(**columns).to(device))
+        self._seen, self._due = (int(number) for number in tensors["progress"])
+
+    def _add(self, rounds: Interactions) -> None:
+        # The caller may use the memory of the feedback again; the contexts are the decision's own.
+        self._batches.append(replace(rounds, feedback=rounds.feedback.clone()))
+        self._seen += len(rounds)
+        self._kept += len(rounds)
+        if self._kept > 2 * self._capacity:
+            self._batches = [self.rounds()]
+            self._kept = self._capacity
+
+    def _take_back(self, count: int) -> None:
+        last = self._batches.pop()
+        before = last[slice(max(len(last) - count, 0))]
+        if len(before):
+            self._batches.append(before)
+        self._seen -= count
+        self._kept = sum(map(len, self._batches))

@@ -1,0 +1,83 @@
+"""Where models come from: finite classes that speak of the problem at hand, or networks."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import tacit
+from tacit.algorithms.models import best_device
+from tacit.encoders import Problem
+from tacit.errors import InvalidInputError
+from tacit.inverse import FiniteInverse, NetworkInverse
+from tacit.oracles import FinitePolicies, NetworkOracle, NetworkPolicies, VovkOracle
+from tacit.seeding import generator
+from tests import worlds
+
+
+def test_finite_classes_know_the_problem_that_they_speak_of():
+    classes = tacit.FiniteClasses(torch.full((5, 2, 3), 0.2), torch.zeros(4, 2, 6))
+    assert classes.problem == Problem(3, tacit.Category(2), tacit.Category(6))
+    assert classes.device == torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("f", "phi"),
+    [
+        (torch.full((5, 3), 0.2), torch.zeros(4, 2, 6)),
+        (torch.full((5, 2, 3), 0.2), torch.zeros(2, 6)),
+        (torch.full((5, 2, 3), 0.2), torch.zeros(4, 3, 6)),
+    ],
+)
+def test_classes_over_different_contexts_are_refused(f, phi):
+    with pytest.raises(InvalidInputError, match="FiniteClasses"):
+        tacit.FiniteClasses(f, phi)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem(3, tacit.Category(3), tacit.Category(3)),
+        Problem(4, tacit.Category(4), tacit.Category(3)),
+        Problem(4, tacit.Category(3), tacit.Table(3)),
+    ],
+)
+@pytest.mark.parametrize("kind", [tacit.OnPolicy, tacit.OffPolicy])
+def test_classes_of_another_problem_are_refused(kind, problem):
+    with pytest.raises(InvalidInputError, match="models: the finite classes describe"):
+        kind(problem.actions, problem.context, problem.feedback, explore=10, models=worlds.classes())
+
+
+@pytest.mark.parametrize(
+    ("models", "kinds"),
+    [
+        (worlds.classes(), (FiniteInverse, VovkOracle, FinitePolicies)),
+        (worlds.networks(), (NetworkInverse, NetworkOracle, NetworkPolicies)),
+    ],
+)
+def test_each_makes_models_of_its_kind(models, kinds):
+    problem, source = worlds.finite().problem, generator(0, "test")
+    made = models.inverse(problem, source), models.oracle(problem, source), models.policies(problem, source)
+    assert tuple(map(type, made)) == kinds
+
+
+def test_the_papers_networks_learn_from_each_round_once_and_with_cocob():
+    paper = tacit.Networks.paper(on="cpu")
+    assert paper.inverse_training.optimiser == paper.oracle_training.optimiser == "cocob"
+    assert paper.inverse_training.loss == paper.oracle_training.loss == "squared"
+    assert (paper.oracle_training.replay, paper.oracle_training.warm_up) == (0, 0)
+    assert not paper.inverse_training.augment
+    assert not paper.oracle_training.augment
+
+
+def test_networks_are_used_where_nothing_else_is_said(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    learner = tacit.OnPolicy(3, tacit.Category(2), tacit.Category(2), explore=10)
+    assert learner.models == tacit.Networks(on="cpu")
+    assert learner.decoder == tacit.Decoder.from_assumption(alpha=1, theta=1, K=3)
+
+
+@pytest.mark.parametrize(("available", "device"), [(True, "cuda"), (False, "cpu")])
+def test_a_gpu_is_used_if_there_is_one(monkeypatch, available, device):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
+    assert best_device() == tacit.Networks().on == tacit.Networks.paper().on == device
