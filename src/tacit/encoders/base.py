@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from tacit.errors import InvalidInputError
 
 # Every encoder ends in a vector of this width.
-WIDTH = 128
+WIDTH = 64
 
 
 class Space(ABC):

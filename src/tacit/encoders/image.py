@@ -13,6 +13,7 @@ from tacit.errors import InvalidInputError
 from tacit.interactions import check_finite, check_positive_count
 
 SMALLEST = 4  # two 2x2 pools leave one pixel of it
+ROOMY = 16  # from this size on, 5x5 convolutions need no padding
 
 MOST_MOVED = (0.25, 0.1, 1 / 7, 1 / 7)  # radians; share of the size; of half the width; of half the height
 
@@ -74,16 +75,24 @@ class Image(Space):
 
 
 class ImageEncoder(Encoder):
-    """conv32, pool, conv64, pool, fully connected."""
+    """conv10, pool, conv20, pool, fully connected.
+
+    Small on purpose: nine actions in ten are mere noise to an inverse model, and a larger network learns the noise by
+    heart before it learns the rest. With COCOB on 5,000 rounds of MNIST, 16 and 32 channels already stay at chance for
+    some seeds, 10 and 20 for none that was tried.
+    """
 
     def __init__(self, image: Image) -> None:
         super().__init__()
         self.image = image
-        flat = 64 * (image.height // 4) * (image.width // 4)
+        padding = 0 if min(image.height, image.width) >= ROOMY else 2
+        height, width = (
+            ((side + 2 * padding - 4) // 2 + 2 * padding - 4) // 2 for side in (image.height, image.width)
+        )
         self.layers = nn.Sequential(
-            nn.Conv2d(image.channels, 32, 3, padding=1), nn.MaxPool2d(2), nn.ReLU(),
-            nn.Conv2d(32, 64, 3, padding=1), nn.MaxPool2d(2), nn.ReLU(),
-            nn.Flatten(), nn.Linear(flat, WIDTH), nn.ReLU(),
+            nn.Conv2d(image.channels, 10, 5, padding=padding), nn.MaxPool2d(2), nn.ReLU(),
+            nn.Conv2d(10, 20, 5, padding=padding), nn.MaxPool2d(2), nn.ReLU(),
+            nn.Flatten(), nn.Linear(20 * height * width, WIDTH), nn.ReLU(),
         )  # fmt: skip
         # Channels last: 1.4 to 1.8 times as fast in training on a CPU, for batches of 10 to 128.
         nn.Module.to(self.layers, memory_format=torch.channels_last)  # type: ignore[call-overload]
