@@ -29,7 +29,7 @@ class PolicyOracle(ABC):
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned, for saving; nothing before a policy was chosen."""
+        """All that was learned, for saving; learning on may change them."""
 
     @abstractmethod
     def restore(self, tensors: Mapping[str, Tensor]) -> None:

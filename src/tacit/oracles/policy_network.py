@@ -15,7 +15,7 @@ from tacit.oracles.network import OracleNetwork, OracleTraining
 from tacit.oracles.policies import NOTHING_CHOSEN, PolicyOracle
 from tacit.seeding import initialisation
 from tacit.storage import load_module
-from tacit.training import EarlyStopping, Replayed, one_cycle, optimiser, uniforms
+from tacit.training import EarlyStopping, Replayed, one_cycle, optimiser, subset, uniforms
 
 EPOCHS = 100
 PEAK_RATE = 2e-3
@@ -76,12 +76,12 @@ class NetworkPolicies(PolicyOracle):
         return self._scores(contexts)
 
     def tensors(self) -> dict[str, Tensor]:
-        return dict(self._network.state_dict()) if self._chosen else {}
+        network = {f"network.{name}": value for name, value in self._network.state_dict().items()}
+        return network | {"chosen": torch.tensor(self._chosen)}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        if tensors:
-            load_module(self._network, tensors, "policy")
-        self._chosen = bool(tensors)
+        load_module(self._network, subset(tensors, "network"), "policy")
+        self._chosen = bool(tensors["chosen"])
 
     def _fresh(self) -> OracleNetwork:
         with initialisation(self._source):

@@ -101,6 +101,11 @@ def test_contexts_of_another_kind_are_refused(learner, contexts):
         assert refusal.value.argument == "contexts"
 
 
+def test_nothing_to_choose_for_is_refused(learner):
+    with pytest.raises(InvalidInputError, match="contexts: there are none"):
+        learner.choose(torch.zeros(0, dtype=torch.long))
+
+
 @pytest.mark.parametrize("row", [[float("nan"), 0, 0, 0], [float("inf"), 0, 0, 0], [0, 0, 0], [[0, 0, 0, 0]]], ids=str)
 def test_rows_of_another_kind_are_refused(kind, row):
     learner = kind(worlds.signs(), worlds.networks())
