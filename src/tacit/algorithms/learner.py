@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,7 +34,7 @@ class Learner(ABC):
         # One action out of K is right and always rewarded, unless told otherwise.
         self.decoder = decoder or Decoder.from_assumption(alpha=1, theta=1, K=problem.actions)
         self.fit_quality: Fit | None = None
-        self.ledger = Ledger(uuid.uuid4().hex)
+        self.ledger = Ledger()
         self._draws = generator(seed, "draws", models.device)
         self._training = generator(seed, "training", models.device)
         self._inverse = models.inverse(problem, self._training)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -18,12 +20,21 @@ WINDOW = 1 << 23
 
 
 class Ledger:
-    """Numbers decisions from 0 and remembers, for the last WINDOW of them, which are settled."""
+    """Numbers decisions from 0 and remembers, for the last WINDOW of them, which are settled.
 
-    def __init__(self, stream: str) -> None:
-        self.stream = stream
+    A loaded learner goes on with the numbers, and so may the one that was saved. Therefore its decisions belong to a
+    new stream, and the ledger knows at which number each stream began.
+    """
+
+    def __init__(self) -> None:
         self.issued = 0
+        self._streams = {uuid.uuid4().hex: 0}
         self._settled = np.zeros(WINDOW, bool)
+
+    @property
+    def stream(self) -> str:
+        """The name under which decisions are made now."""
+        return next(reversed(self._streams))
 
     def issue(self, count: int) -> Ids:
         ids = np.arange(self.issued, self.issued + count, dtype=np.int64)
@@ -45,16 +56,18 @@ class Ledger:
         return {"settled": torch.from_numpy(np.packbits(self._settled[: min(self.issued, WINDOW)]))}
 
     def document(self) -> Document:
-        return {"stream": self.stream, "issued": self.issued}
+        return {"streams": dict(self._streams), "issued": self.issued}
 
     @classmethod
     def restored(cls, document: Json, tensors: Mapping[str, Tensor]) -> Ledger:
-        record = document if isinstance(document, dict) else {}
-        stream, issued = record.get("stream"), record.get("issued")
-        if not isinstance(stream, str) or type(issued) is not int or issued < 0:
-            raise CorruptFileError(f"the record of decisions is {document!r}")
-        ledger = cls(stream)
+        streams, issued = _read(document)
+        ledger = cls()
         ledger.issued = issued
+        ends = [*streams.values(), issued][1:]
+        ledger._streams = {
+            name: first for (name, first), end in zip(streams.items(), ends, strict=True)
+            if first < end and end > issued - WINDOW
+        } | {ledger.stream: issued}  # fmt: skip
         count = min(issued, WINDOW)
         packed = tensors["settled"].cpu().numpy()
         if len(packed) != -(-count // 8):
@@ -63,15 +76,17 @@ class Ledger:
         return ledger
 
     def _refuse_unknown(self, stream: str, ids: Ids) -> None:
-        if stream != self.stream:
+        if stream not in self._streams:
             raise UnknownDecisionError(
-                f"the decision was made by another learner ({stream}, this one is {self.stream}); "
-                "give its feedback to that learner"
+                f"the decision was made by another learner ({stream}, this one is {self.stream}); give its feedback to "
+                "that learner"
             )
-        strange = ids[(ids < 0) | (ids >= self.issued)]
+        first = self._streams[stream]
+        end = next((later for later in self._streams.values() if later > first), self.issued)
+        strange = ids[(ids < first) | (ids >= end)]
         if len(strange):
             raise UnknownDecisionError(
-                f"decision {strange[0]} was not made by this learner, which has made {self.issued}; "
+                f"decision {strange[0]} was not made by this learner, which knows {first} to {end - 1} of its stream; "
                 "a learner loaded from disk knows the decisions made before it was saved"
             )
         forgotten = ids[ids < self.issued - WINDOW]
@@ -79,3 +94,13 @@ class Ledger:
             raise UnknownDecisionError(
                 f"decision {forgotten[0]} is too long ago: feedback is accepted for the last {WINDOW:,} decisions"
             )
+
+
+def _read(document: Json) -> tuple[dict[str, int], int]:
+    """Where each stream began, and how many decisions were made."""
+    match document:
+        case {"streams": dict(streams), "issued": int(issued)}:
+            began = {name: first for name, first in streams.items() if isinstance(first, int)}
+            if len(began) == len(streams) and all(a <= b for a, b in pairwise([0, *began.values(), issued])):
+                return began, issued
+    raise CorruptFileError(f"the record of decisions is {document!r}")

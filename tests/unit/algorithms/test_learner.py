@@ -161,7 +161,6 @@ def test_feedback_given_twice_counts_once(learner):
 def test_of_feedback_repeated_in_one_batch_the_first_counts(kind):
     repeated, once = kind(worlds.finite(), worlds.classes()), kind(worlds.finite(), worlds.classes())
     for learner, rows, feedback in ((repeated, [1, 0, 1, 0], [2, 1, 0, 0]), (once, [1, 0], [2, 1])):
-        learner.ledger.stream = "the same"
         learner.learn(learner.choose([0, 1, 2])[rows], feedback)
     assert same(state(repeated), state(once))
 
@@ -213,7 +212,6 @@ def test_feedback_that_could_not_be_learned_from_can_be_given_again(kind, monkey
 
     n = 400 if kind is worlds.on_policy else 800
     for learner in (spared, hit):
-        learner.ledger.stream = "the same"
         arrival = next(worlds.finite().stream(n, n))
         decision = learner.choose(arrival.contexts)
         feedback, _ = arrival.react(decision.actions)
