@@ -13,13 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
+from torch import Tensor
 
-from tacit.algorithms import Learner, Networks, OffPolicy, OnPolicy
+from tacit.algorithms import Learner, Models, Networks, OffPolicy, OnPolicy
 from tacit.decoder import Decoder
 from tacit.encoders import Problem
 from tacit.environments.mnist import load, mnist
 from tacit.evaluation.progressive import Curve as Progress
-from tacit.evaluation.progressive import play
+from tacit.evaluation.progressive import Played, play
 from tacit.experiments.spec import (
     Advance,
     Curve,
@@ -32,12 +33,17 @@ from tacit.experiments.spec import (
     Settings,
     Table,
 )
+from tacit.interactions import Interactions
+from tacit.inverse import Fit, InverseModel
+from tacit.oracles import Oracle, PolicyOracle
 from tacit.storage import Json
 
 Choice: TypeAlias = tuple[str, str]
+Pair: TypeAlias = tuple[str, float]  # centre and sigma
 
 T, N, SEEDS, GRID_SEED = 60_000, 5_000, 4, 100
 BATCH = 10  # rounds between two changes of the policy
+QUICK = 300  # exploration rounds of the protocol's quick shape
 WINDOW = 500  # rounds to a point of the curves
 
 ALGORITHMS = {"off_policy": "Off-policy", "on_policy": "On-policy"}
@@ -45,8 +51,8 @@ DECODERS = {"step": "step", "lipschitz": "Lipschitz"}
 SIGMAS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 CENTRES = {"1/3": 1 / 3, "1/2": 1 / 2}  # theta/alpha - sigma/2
 
-# Centre and sigma by algorithm and decoder.
-PICKED: Mapping[Choice, tuple[str, float]] = {
+# By algorithm and decoder.
+PICKED: Mapping[Choice, Pair] = {
     ("off_policy", "step"): ("1/3", 0.0),
     ("off_policy", "lipschitz"): ("1/3", 0.3),
     ("on_policy", "step"): ("1/3", 0.0),
@@ -77,38 +83,37 @@ class Mnist(Experiment):
         load(place.data)
 
     def cells(self, quick: bool) -> list[Settings]:
-        if quick:
-            return [_cell("table", *choice, *PICKED[choice], seed=0, rounds=1_500, explore=250) for choice in PICKED]
-        grid = [
-            _cell("grid", algorithm, "lipschitz" if sigma else "step", centre, sigma, seed=GRID_SEED)
-            for algorithm in ALGORITHMS for centre in CENTRES for sigma in SIGMAS
+        rounds, explore, seeds = (4 * QUICK, QUICK, 1) if quick else (T, N, SEEDS)
+        common: Settings = {"rounds": rounds, "explore": explore}
+        pairs: list[Json] = [[centre, sigma] for centre in CENTRES for sigma in SIGMAS]
+        grid: list[Settings] = [
+            {"algorithm": algorithm, "pairs": pairs[-1:] if quick else pairs, "seed": GRID_SEED, **common}
+            for algorithm in ALGORITHMS
+        ]
+        table: list[Settings] = [
+            {"algorithm": algorithm, "decoder": decoder, "pairs": [list(pair)], "seed": seed, **common}
+            for (algorithm, decoder), pair in PICKED.items() for seed in range(seeds)
         ]  # fmt: skip
-        table = [_cell("table", *choice, *PICKED[choice], seed=seed) for choice in PICKED for seed in range(SEEDS)]
         return grid + table
 
     def rounds(self, settings: Settings) -> int:
-        rounds = settings["rounds"]
-        assert isinstance(rounds, int)
-        return rounds
+        return int(_number(settings["rounds"])) * len(_pairs(settings))
 
     def run_cell(self, settings: Settings, place: Place, advance: Advance) -> Measured:
-        seed, rounds = int(str(settings["seed"])), self.rounds(settings)
+        """One run for each pair of the cell; they share the inverse model, as they share the rounds it learns from."""
+        seed = int(_number(settings["seed"]))
         environment = mnist(seed, place.device, place.data)
-        learner = _learner(settings, environment.problem, place)
-        played = play(environment, learner, rounds, BATCH, advance)
-        fit = learner.fit_quality
-        return {
-            "progressive": played.progressive,
-            "test": played.test,
-            "seconds": played.seconds,
-            "inverse_loss": None if fit is None else fit.loss,
-            **_after_exploration(played.curve),
-            "curve": _windowed(played.curve),
-        }
+        models = SharedInverse(Networks.paper(place.device))
+        runs: list[Json] = []
+        for pair in _pairs(settings):
+            learner = _learner(settings, pair, environment.problem, models)
+            played = play(environment, learner, int(_number(settings["rounds"])), BATCH, advance)
+            runs.append(_measured(played, learner))
+        return {"runs": runs}
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Figure]:
         figures: dict[str, Figure] = {}
-        table = [row for row in rows if row.settings["purpose"] == "table"]
+        table = [row for row in rows if "decoder" in row.settings]
         for algorithm, decoder in PICKED:
             cells = [row for row in table if _choice(row) == (algorithm, decoder)]
             for measure, unit in (("progressive", "reward per round"), ("test", "accuracy")):
@@ -120,12 +125,11 @@ class Mnist(Experiment):
         return figures
 
     def tables(self, rows: Sequence[Row]) -> list[Table]:
-        grid = [row for row in rows if row.settings["purpose"] == "grid"]
+        grid = [row for row in rows if "decoder" not in row.settings]
         return [self._table(rows), *([_grid_table(grid)] if grid else [])]
 
     def plots(self, rows: Sequence[Row]) -> list[Plot]:
-        table = [row for row in rows if row.settings["purpose"] == "table"]
-        cells = [row for row in table if _choice(row) == ("on_policy", "lipschitz")]
+        cells = [row for row in rows if "decoder" in row.settings and _choice(row) == ("on_policy", "lipschitz")]
         curves = (_curve("hidden reward", cells, "hidden"), _curve("decoded reward", cells, "decoded", dashed=True))
         note = f"Mean and standard deviation over {len(cells)} seeds. Uniform rounds count as 1/10 and decode nothing."
         title = "MNIST, on-policy, Lipschitz decoder"
@@ -146,37 +150,82 @@ class Mnist(Experiment):
         return Table("table1", "MNIST with image feedback, as Table 1 of the paper", header, tuple(lines), note)
 
 
-def best(grid: Sequence[Row]) -> dict[Choice, tuple[str, float]]:
-    """By algorithm and decoder, the centre and sigma that decoded the most reward after exploration."""
-    picked: dict[Choice, Row] = {}
+class SharedInverse(Models):
+    """The models of `models`, but for one inverse model that all learners made with it have, fitted by the first."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+        self._inverse: FittedOnce | None = None
+
+    @property
+    def device(self) -> torch.device:
+        return self._models.device
+
+    def inverse(self, problem: Problem, source: torch.Generator) -> InverseModel:
+        if self._inverse is None:
+            self._inverse = FittedOnce(self._models.inverse(problem, source))
+        return self._inverse
+
+    def oracle(self, problem: Problem, source: torch.Generator) -> Oracle:
+        return self._models.oracle(problem, source)
+
+    def policies(self, problem: Problem, source: torch.Generator) -> PolicyOracle:
+        return self._models.policies(problem, source)
+
+
+class FittedOnce(InverseModel):
+    """An inverse model that is always given the same rounds, and so need not learn from them again."""
+
+    def __init__(self, model: InverseModel) -> None:
+        self._model = model
+        self._fit: Fit | None = None
+
+    def fit(self, rounds: Interactions) -> Fit:
+        if self._fit is None:
+            self._fit = self._model.fit(rounds)
+        return self._fit
+
+    def posterior(self, contexts: Tensor, feedback: Tensor) -> Tensor:
+        return self._model.posterior(contexts, feedback)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return self._model.tensors()
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        self._model.restore(tensors)
+
+
+def best(grid: Sequence[Row]) -> dict[Choice, Pair]:
+    """By algorithm and decoder, the pair that decoded the most reward after exploration."""
+    most: dict[Choice, tuple[float, Pair]] = {}
     for row in grid:
-        kept = picked.setdefault(_choice(row), row)
-        if _number(row.measured["decoded"]) > _number(kept.measured["decoded"]):
-            picked[_choice(row)] = row
-    return {choice: (str(row.settings["centre"]), _number(row.settings["sigma"])) for choice, row in picked.items()}
+        for pair, run in zip(_pairs(row.settings), _runs(row), strict=True):
+            choice = _chosen_by(row, pair)
+            decoded = _number(run["decoded"])
+            if choice not in most or decoded > most[choice][0]:
+                most[choice] = decoded, pair
+    return {choice: pair for choice, (_, pair) in most.items()}
 
 
-def _cell(
-    purpose: str, algorithm: str, decoder: str, centre: str, sigma: float,
-    *, seed: int, rounds: int = T, explore: int = N,
-) -> Settings:  # fmt: skip
-    return {
-        "purpose": purpose, "algorithm": algorithm, "decoder": decoder, "centre": centre, "sigma": sigma,
-        "seed": seed, "rounds": rounds, "explore": explore,
-    }  # fmt: skip
-
-
-def _learner(settings: Settings, problem: Problem, place: Place) -> Learner:
+def _learner(settings: Settings, pair: Pair, problem: Problem, models: Models) -> Learner:
     kind = {"off_policy": OffPolicy, "on_policy": OnPolicy}[str(settings["algorithm"])]
-    sigma = _number(settings["sigma"])
+    centre, sigma = pair
     learner: Learner = kind(
-        problem.actions, problem.context, problem.feedback,
-        explore=int(_number(settings["explore"])),
-        decoder=Decoder(CENTRES[str(settings["centre"])] + sigma / 2, sigma),
-        models=Networks.paper(place.device),
-        seed=int(_number(settings["seed"])),
+        problem.actions, problem.context, problem.feedback, explore=int(_number(settings["explore"])),
+        decoder=Decoder(CENTRES[centre] + sigma / 2, sigma), models=models, seed=int(_number(settings["seed"])),
     )  # fmt: skip
     return learner
+
+
+def _measured(played: Played, learner: Learner) -> Measured:
+    return {
+        "progressive": played.progressive,
+        "test": played.test,
+        "seconds": played.seconds,
+        "inverse_loss": None if learner.fit_quality is None else learner.fit_quality.loss,
+        **_after_exploration(played.curve),
+        "curve": _windowed(played.curve),
+    }
 
 
 def _after_exploration(curve: Progress) -> Measured:
@@ -208,36 +257,47 @@ def _windowed(curve: Progress) -> Measured:
 
 def _curve(label: str, cells: Sequence[Row], name: str, dashed: bool = False) -> Curve:
     """Over the rounds in which every cell has a value."""
-    curves: list[Any] = [row.measured["curve"] for row in cells]
+    curves: list[Any] = [_runs(row)[0]["curve"] for row in cells]
     columns = (curves[0]["rounds"], *(curve[name] for curve in curves))
     points = [point for point in zip(*columns, strict=True) if None not in point]
-    rounds, *runs = zip(*points, strict=True)
+    rounds, *runs = zip(*points, strict=True) if points else ((), *((),) * len(cells))
     return Curve.over_seeds(label, rounds, runs, dashed)
 
 
 def _grid_table(grid: Sequence[Row]) -> Table:
-    header = ("algorithm", "centre", "sigma", "decoded after exploration", "hidden", "progressive", "test")
-    chosen = best(grid)
+    header = ("algorithm", "theta/alpha", "sigma", "decoded after exploration", "hidden", "progressive", "test")
+    picked = best(grid)
     lines = []
     for row in grid:
-        settings, measured = row.settings, row.measured
-        taken = chosen[_choice(row)] == (settings["centre"], settings["sigma"])
-        numbers = (f"{_number(measured[name]):.3f}" for name in ("decoded", "hidden", "progressive", "test"))
-        decoded, *others = numbers
-        lines.append((
-            ALGORITHMS[str(settings["algorithm"])], str(settings["centre"]), f"{_number(settings['sigma']):g}",
-            f"{decoded} (picked)" if taken else decoded, *others,
-        ))  # fmt: skip
-    note = f"One seed, {GRID_SEED}, which no other table uses. Picked by decoded reward, for sigma 0 and above 0 apart."
+        for (centre, sigma), run in zip(_pairs(row.settings), _runs(row), strict=True):
+            decoded, *others = (f"{_number(run[name]):.3f}" for name in ("decoded", "hidden", "progressive", "test"))
+            mark = " (picked)" if picked[_chosen_by(row, (centre, sigma))] == (centre, sigma) else ""
+            names = ALGORITHMS[str(row.settings["algorithm"])], f"{CENTRES[centre] + sigma / 2:.3f}", f"{sigma:g}"
+            lines.append((*names, decoded + mark, *others))
+    note = f"One seed, {GRID_SEED}, which no other table uses. Picked by decoded reward, sigma 0 and above 0 apart."
     return Table("grid", "The paper's grid of decoders", header, tuple(lines), note)
+
+
+def _chosen_by(row: Row, pair: Pair) -> Choice:
+    return str(row.settings["algorithm"]), "lipschitz" if pair[1] else "step"
 
 
 def _choice(row: Row) -> Choice:
     return str(row.settings["algorithm"]), str(row.settings["decoder"])
 
 
+def _pairs(settings: Settings) -> list[Pair]:
+    pairs: Any = settings["pairs"]
+    return [(str(centre), float(sigma)) for centre, sigma in pairs]
+
+
+def _runs(row: Row) -> list[Measured]:
+    runs: Any = row.measured["runs"]
+    return list(runs)
+
+
 def _numbers(rows: Sequence[Row], name: str) -> list[float]:
-    return [_number(row.measured[name]) for row in rows]
+    return [_number(_runs(row)[0][name]) for row in rows]
 
 
 def _number(value: Json) -> float:

@@ -31,7 +31,7 @@ from tacit.training import (
 # well below what there is to gain, within a share of all rounds.
 HELD_OUT = 500
 LEAST_SHARE, MOST_SHARE = 0.1, 0.3
-ATTEMPTS = 3  # fresh starts while the model is no better than chance
+ATTEMPTS = 3  # fresh starts at most while the model is no better than chance
 CHUNK = 2_000  # rows at a time where nothing is learned
 PEAK_RATE = 2e-3
 
@@ -41,7 +41,7 @@ class InverseTraining:
     """How the network is trained. The weights kept are those of the epoch with the lowest held-out loss.
 
     `patience` is how many epochs may pass without a better one; None runs all `epochs`, as the falling
-    rate of AdamW wants.
+    rate of AdamW wants. Of several `starts` the one with the lowest held-out loss is kept.
     """
 
     loss: LossName = "squared"
@@ -50,11 +50,12 @@ class InverseTraining:
     batch: int = 128
     augment: bool = True
     patience: int | None = None
+    starts: int = 1
 
     def __post_init__(self) -> None:
         check_names("InverseTraining", self.loss, self.optimiser)
-        if min(self.epochs, self.batch, 1 if self.patience is None else self.patience) < 1:
-            raise InvalidInputError("InverseTraining", "epochs, batch and patience must be at least 1")
+        if min(self.epochs, self.batch, 1 if self.patience is None else self.patience, self.starts) < 1:
+            raise InvalidInputError("InverseTraining", "epochs, batch, patience and starts must be at least 1")
 
 
 class InverseNetwork(nn.Module):
@@ -96,11 +97,11 @@ class NetworkInverse(InverseModel):
         if not len(train):
             return self._score(self._network, test)
         best: tuple[Fit, InverseNetwork] | None = None
-        for _ in range(ATTEMPTS):
+        for attempt in range(max(ATTEMPTS, self.training.starts)):
             network, fit = self._attempt(train, test)
             if best is None or fit.loss < best[0].loss:
                 best = fit, network
-            if fit.better_than_chance:
+            if attempt + 1 >= self.training.starts and best[0].better_than_chance:
                 break
         assert best is not None
         self._network, self._fitted = best[1], True
