@@ -77,13 +77,18 @@ def read_row(path: Path, settings: Settings) -> Row:
 
 def figures(experiment: Experiment, rows: list[Row]) -> Document:
     """The published form of an experiment's figures, by full name."""
-    common: Document = {
-        "hardware": _all(row.origin.hardware for row in rows),
-        "command": _all(_command(experiment, row.origin) for row in rows),
-        "revision": _all(row.origin.revision for row in rows),
+    found = sorted(experiment.figures(rows).items())
+    return {f"{experiment.name}.{name}": {**asdict(figure), **provenance(experiment, rows)} for name, figure in found}
+
+
+def provenance(experiment: Experiment, rows: list[Row]) -> dict[str, str]:
+    """How rows came about; one text where they agree, as they mostly do, else every one of them."""
+    every = {
+        "hardware": {row.origin.hardware for row in rows},
+        "command": {_command(experiment, row.origin) for row in rows},
+        "revision": {row.origin.revision for row in rows},
     }
-    found = experiment.figures(rows)
-    return {f"{experiment.name}.{name}": {**asdict(figure), **common} for name, figure in sorted(found.items())}
+    return {name: "; ".join(sorted(values)) for name, values in every.items()}
 
 
 def recomputed(results: Results, experiments: Iterable[Experiment]) -> Document:
@@ -122,7 +127,3 @@ def _document(row: Row) -> Json:
 def _command(experiment: Experiment, origin: Origin) -> str:
     return f"tacit experiment {experiment.name}" + (f" --device {origin.device}" if origin.device != "cpu" else "")
 
-
-def _all(values: Iterable[str]) -> str:
-    """One text where rows agree, as they mostly do; else every one of them."""
-    return "; ".join(sorted(set(values)))

@@ -172,8 +172,12 @@ def _check(experiment: Experiment, place: Place, jobs: int) -> None:
         raise InvalidInputError("jobs", f"expected at least 1, got {jobs}")
     if experiment.alone and jobs > 1:
         raise ExperimentError(f"{experiment.name} measures time, so its cells run one by one; leave out --jobs")
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", place.device):
-        raise InvalidInputError("device", f"expected cpu, cuda or cuda:NUMBER, got {place.device!r}")
-    number = int(place.device.partition(":")[2] or 0)
-    if place.device != "cpu" and number >= torch.cuda.device_count():
-        raise InvalidInputError("device", f"there is no {place.device} here; leave it out to run on the CPU")
+    check_device(place.device)
+
+
+def check_device(device: str) -> None:
+    """Refuse what is no device, or none of this machine's."""
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+        raise InvalidInputError("device", f"expected cpu, cuda or cuda:NUMBER, got {device!r}")
+    if device != "cpu" and int(device.partition(":")[2] or 0) >= torch.cuda.device_count():
+        raise InvalidInputError("device", f"there is no {device} here; leave it out to run on the CPU")
