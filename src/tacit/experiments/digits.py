@@ -97,9 +97,9 @@ class Digits(Experiment):
             reward, test = figures[f"{learner}.progressive"], figures[f"{learner}.test"]
             accuracy = f"{100 * test.value:.1f} % ± {100 * test.spread:.1f} %"
             lines.append((called, f"{reward.value:.3f} ± {reward.spread:.3f}", accuracy))
-        seeds = figures["tacit.test"].seeds
-        note = f"Mean and standard deviation over {seeds} seeds. The first {PROTOCOL['explore']:,} of "
-        note += f"{PROTOCOL['rounds']:,} rounds are uniform and count as 0.1 in the first two lines."
+        protocol: Values = rows[0].settings
+        note = f"Mean and standard deviation over {_seeds(rows)}. The first {protocol['explore']:,} of "
+        note += f"{protocol['rounds']:,} rounds are uniform and count as 0.1 in the first two lines."
         header = ("learner", "reward per round", "accuracy on unseen digits")
         return [Table("learners", "Digits with image feedback", header, tuple(lines), note)]
 
@@ -111,7 +111,7 @@ class Digits(Experiment):
             band("sees every reward", runs["sighted"], "hidden", dashed=True),
             band("uniform choice", runs["uniform"], "hidden", dashed=True),
         )
-        note = f"Mean over {len(runs['tacit'])} seeds, with a band of one standard deviation."
+        note = f"Mean over {_seeds(rows)}, with a band of one standard deviation."
         return [Plot("rewards", "Digits with image feedback", "round", "reward per round", curves, note=note)]
 
 
@@ -141,3 +141,8 @@ def _play(settings: Settings, place: Place, advance: Advance) -> Played:
 def _measured(rows: Sequence[Row], learner: str) -> list[Values]:
     """What each seed of a learner measured."""
     return [row.measured for row in rows if row.settings["learner"] == learner]
+
+
+def _seeds(rows: Sequence[Row]) -> str:
+    count = len(_measured(rows, "tacit"))
+    return f"{count} seed{'s' * (count > 1)}"

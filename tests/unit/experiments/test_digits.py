@@ -14,7 +14,8 @@ def row(learner: str, seed: int, value: float) -> Row:
     curve = {"rounds": [250, 500], "hidden": [0.1, value], "decoded": [None, decoded]}
     after = {"hidden": value, "decoded": decoded}
     measured = {"progressive": value / 2, "test": value, "after_exploration": after, "curve": curve}
-    return Row({"learner": learner, "seed": seed}, measured, 1.0, Origin("abc", {}, "a machine"))
+    settings = {"learner": learner, "seed": seed, "explore": 250, "rounds": 1_000}
+    return Row(settings, measured, 1.0, Origin("abc", {}, "a machine"))
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_the_table_has_a_line_for_each_learner(rows):
     (table,) = Digits().tables(rows)
     assert [line[0] for line in table.lines] == list(LEARNERS.values())
     assert table.lines[0][1:] == ("0.475 ± 0.035", "95.0 % ± 7.1 %")
-    assert "2 seeds" in table.note
+    assert "over 2 seeds. The first 250 of 1,000 rounds" in table.note
 
 
 def test_the_plot_shows_decoded_reward_only_where_there_is_any(rows):
