@@ -15,7 +15,7 @@ try:
     import matplotlib as mpl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogFormatter, NullLocator
 except ImportError as missing:
     raise MissingExtraError("matplotlib", "plots") from missing
 
@@ -27,6 +27,8 @@ DASHED = (0, (4, 2))
 PAPER, INK = "#f6f7f9", "#2b3038"
 SIZE = (7.2, 4.2)  # inches
 DOTS = 160  # to the inch
+MOST_TICKS = 8
+PLAIN = FuncFormatter(lambda value, _: f"{value:,.10g}")
 SETTINGS: Any = {
     "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": INK, "xtick.color": INK, "ytick.color": INK,
     "axes.titlesize": 13, "axes.labelsize": 12, "xtick.labelsize": 11, "ytick.labelsize": 11, "legend.fontsize": 11,
@@ -55,10 +57,9 @@ def _figure(plot: Plot) -> Figure:
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.add_subplot(title=plot.title, xlabel=plot.x_label, ylabel=plot.y_label)
     if plot.logarithmic:
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-    else:
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        _logarithmic(axes, plot)
+    axes.xaxis.set_major_formatter(PLAIN)
+    axes.yaxis.set_major_formatter(PLAIN)
     axes.grid(visible=True)
     looks = itertools.product(STYLES, COLOURS)
     for curve in plot.curves:
@@ -66,6 +67,17 @@ def _figure(plot: Plot) -> Figure:
     if len(plot.curves) > 1:
         figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
+
+
+def _logarithmic(axes: Axes, plot: Plot) -> None:
+    """Both axes; where few points were measured, the ticks are at these."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.5, 0.5)))
+    measured = sorted({float(x) for curve in plot.curves for x in curve.x})
+    if len(measured) <= MOST_TICKS:
+        axes.xaxis.set_major_locator(FixedLocator(measured))
+        axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _draw(axes: Axes, curve: Curve, style: object, colour: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table as RichTable
 
@@ -9,10 +10,10 @@ from tacit.experiments.spec import Table
 
 
 def rich(table: Table) -> RichTable:
-    """For a terminal: numbers to the right."""
-    drawn = RichTable(title=escape(table.title), caption=escape(table.note) or None, caption_justify="left")
+    """For a terminal: numbers to the right; where it is narrow, text goes on in the next line."""
+    drawn = RichTable(title=escape(table.title), caption=escape(table.note) or None, caption_justify="left", box=SIMPLE)
     for number, name in enumerate(table.header):
-        drawn.add_column(escape(name), justify="left" if number == 0 else "right")
+        drawn.add_column(escape(name), justify="left" if number == 0 else "right", overflow="fold")
     for line in table.lines:
         drawn.add_row(*map(escape, line))
     return drawn

@@ -82,3 +82,10 @@ def test_more_curves_than_colours_differ_by_their_lines(tmp_path):
 def test_the_same_plot_gives_the_same_bytes(tmp_path):
     first, second = plots.save(plot(2), tmp_path / "a"), plots.save(plot(2), tmp_path / "b")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_logarithmic_axes_are_labelled_where_was_measured_in_plain_numbers(tmp_path):
+    steep = Curve("regret", (300, 1_000, 3_162), (10, 100, 1_000))
+    _, svg = plots.save(Plot("picture", "A title", "over", "up", (steep,), logarithmic=True), tmp_path)
+    for label in ("300", "1,000", "3,162", "10", "100"):
+        assert f"<!-- {label} -->" in svg.read_text()
