@@ -17,6 +17,7 @@ import tacit
 from tacit.cli import main
 from tacit.cli.demo import sentence
 from tacit.experiments import registry
+from tacit.experiments.digits import Digits
 from tacit.experiments.results import Results
 from tacit.experiments.spec import Figure
 from tests.unit.experiments.fake import Fake
@@ -98,7 +99,7 @@ def test_an_interrupted_run_says_how_to_go_on(command, offer):
     offer(Fake(((1, "interrupted"),)))
     code, out, err = command("experiment", "fake")
     assert (code, err) == (130, "")
-    assert "Stopped. 1 of 3 cells are done and kept; the same command goes on from there." in out
+    assert "Stopped. 1 of 3 cells are kept; the same command goes on from there." in out
 
 
 @pytest.mark.parametrize(
@@ -182,6 +183,17 @@ def test_the_demo_shows_a_table_draws_a_plot_and_ends_with_what_was_learned(comm
     assert {path.name for path in (tmp_path / "shown").iterdir()} == {"tables.md", "rewards.png", "rewards.svg"}
     assert f"drawn in {Path('shown') / 'rewards.png'}" in out
     assert re.search(r"Without seeing a single reward, tacit learned to name \d+ % of digits", out.splitlines()[-1])
+
+
+def test_an_interrupted_demo_promises_nothing(command, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(Digits, "run_cell", interrupted)
+    code, out, err = command("demo", "--quick")
+    assert (code, err) == (130, "")
+    assert out.endswith("Stopped. 0 of 3 cells were done.\n")
 
 
 def test_the_last_sentence_of_the_demo_is_made_of_measured_numbers():

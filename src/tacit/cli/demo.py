@@ -49,7 +49,7 @@ def demo(
     console.print(INTRODUCTION, highlight=False)
     with tempfile.TemporaryDirectory() as folder:
         jobs = min(MOST_JOBS, os.cpu_count() or 1)
-        rows = run_all(digits, Results(Path(folder), quick), Place(), jobs, console)
+        rows = run_all(digits, Results(Path(folder), quick), Place(), jobs, console, kept=False)
     console.print(*map(tables.rich, digits.tables(rows)))
     write_tables(digits, out, rows)
     drawn, *_ = write_plots(digits, out, rows)

@@ -12,14 +12,20 @@ from tacit.experiments.spec import Experiment, Place, Row
 INTERRUPTED = 130  # what shells report for Ctrl-C
 
 
-def run_all(experiment: Experiment, results: Results, place: Place, jobs: int, console: Console) -> list[Row]:
-    """The rows of all cells; ends the command if any cell failed or Ctrl-C was pressed."""
+def run_all(
+    experiment: Experiment, results: Results, place: Place, jobs: int, console: Console, *, kept: bool = True
+) -> list[Row]:
+    """The rows of all cells; ends the command if any cell failed or Ctrl-C was pressed.
+
+    `kept` says whether the rows outlive the command, so that it can go on from them.
+    """
     cells = len(results.cells(experiment))
     try:
         rows = run(experiment, results, place, jobs, console)
     except KeyboardInterrupt:
         done = sum(row.error is None for row in results.rows(experiment))
-        console.print(f"Stopped. {done} of {cells} cells are done and kept; the same command goes on from there.")
+        onwards = " are kept; the same command goes on from there" if kept else " were done"
+        console.print(f"Stopped. {done} of {cells} cells{onwards}.", highlight=False)
         raise typer.Exit(INTERRUPTED) from None
     if failed := [row for row in rows if row.error is not None]:
         errors = Console(stderr=True, soft_wrap=True)
