@@ -2,7 +2,7 @@
 
 | here             | paper                              | meaning                                        |
 |------------------|------------------------------------|------------------------------------------------|
-| inverse_gap      | Eq. (3)                            | 1/(K + gamma * gap), the greedy action the rest |
+| inverse_gap      | Eq. (7)                            | 1/(K + gamma * gap), the greedy action the rest |
 | Constant         | Theorem 2                          | the gamma that the theory asks for             |
 | SquareRoot       | Appendix, gamma_t = sqrt(K t)      | grows with the round, times a scale g          |
 """

@@ -3,7 +3,7 @@
 | here                    | paper, Algorithm 1                                                          |
 |-------------------------|-----------------------------------------------------------------------------|
 | explore                 | N; lines 1-2: a_t uniform for 2N rounds, observe y_t                        |
-| _inverse.fit            | line 3: h = argmin over H of the squared error on rounds 1..N, Eq. (2)      |
+| _inverse.fit            | line 3: h = argmin over H of the squared error on rounds 1..N, Eq. (3)      |
 | _decode                 | line 4: r(x, y, a) = G(h_a(x, y), theta/alpha - sigma, sigma)               |
 | _policies.maximise      | line 5: pi = argmax over Pi of sum over rounds N+1..2N of pi(a_i|x_i) r_i   |
 | _probabilities          | lines 6-7: follow pi for the rest of the T rounds                           |

@@ -3,9 +3,9 @@
 | here                     | paper, Algorithm 2                                                     |
 |--------------------------|------------------------------------------------------------------------|
 | explore                  | N, lines 1-2: a_t uniform, observe y_t                                 |
-| _inverse.fit             | line 3: h = argmin over H of the squared error on the N rounds, Eq. (2) |
+| _inverse.fit             | line 3: h = argmin over H of the squared error on the N rounds, Eq. (3) |
 | _oracle.predict          | line 6: f_t from the oracle AlgSq                                      |
-| exploration.inverse_gap  | line 7: p_t, Eq. (3)                                                   |
+| exploration.inverse_gap  | line 7: p_t, Eq. (7)                                                   |
 | _decode, _oracle.update  | line 9: feed (x_t, a_t, G(h_a(x_t, y_t), theta/alpha - sigma, sigma))  |
 """
 
