@@ -108,7 +108,7 @@ def test_the_table_stands_beside_the_papers_numbers():
     assert [line[0] for line in table.lines] == ["Off-policy", "Off-policy", "On-policy", "On-policy"]
     assert all(len(line) == len(table.header) for line in table.lines)
     assert "0.740 (0.022)" in table.lines[-1]
-    assert "81.5 % (1.3 %)" in table.lines[-1]
+    assert "81.5 (1.3)" in table.lines[-1]
 
 
 def test_the_grids_table_marks_what_was_picked():
