@@ -212,6 +212,16 @@ def check_finite(values: Tensor, name: str) -> None:
         )
 
 
+def check_size(values: Tensor, most: float, name: str) -> None:
+    """Refuse numbers beyond `most`: a single one could turn every weight of a network into NaN."""
+    if values.is_floating_point() and values.numel() and not _CHECKED_BEFORE.get():
+        large = values.abs() > most
+        _refuse_first(
+            large.flatten(1).any(1) if values.ndim > 1 else large, name, f"a number beyond {most:g}",
+            "leave such rounds out, or fill in what is missing; scale the others",
+        )
+
+
 def _refuse_first(wrong: Tensor, name: str, problem: str, advice: str, values: Tensor | None = None) -> None:
     if not bool(wrong.any()):
         return

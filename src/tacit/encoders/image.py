@@ -10,9 +10,10 @@ from torch.nn import functional
 
 from tacit.encoders.base import WIDTH, Encoder, Space
 from tacit.errors import InvalidInputError
-from tacit.interactions import check_finite, check_positive_count
+from tacit.interactions import check_finite, check_positive_count, check_size
 
 SMALLEST = 4  # two 2x2 pools leave one pixel of it
+BRIGHTEST = 1e6  # brighter pixels overflow in training
 ROOMY = 16  # from this size on, 5x5 convolutions need no padding
 
 MOST_MOVED = (0.25, 0.1, 1 / 7, 1 / 7)  # radians; share of the size; of half the width; of half the height
@@ -45,6 +46,7 @@ class Image(Space):
 
     def check_range(self, values: Tensor, name: str) -> None:
         check_finite(values, name)
+        check_size(values, BRIGHTEST, name)
 
     def encoder(self) -> Encoder:
         return ImageEncoder(self)
