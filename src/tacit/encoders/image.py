@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -70,10 +71,20 @@ class Image(Space):
         moved = functional.grid_sample(pixels, grid, align_corners=False)
         return moved if self.channels > 1 else moved[:, 0]
 
+    def alike(self, batches: Sequence[Tensor]) -> list[Tensor]:
+        """All bytes, or all numbers around 0..1: joined as they are, bytes would become numbers up to 255."""
+        if all(batch.dtype == torch.uint8 for batch in batches):
+            return list(batches)
+        return [numbers(batch) for batch in batches]
+
     def pixels(self, values: Tensor) -> Tensor:
         """Numbers around 0..1, (n, channels, h, w)."""
-        numbers = values.float() / 255 if values.dtype == torch.uint8 else values.float()
-        return numbers if self.channels > 1 else numbers[:, None]
+        return numbers(values) if self.channels > 1 else numbers(values)[:, None]
+
+
+def numbers(values: Tensor) -> Tensor:
+    """Pixels as numbers around 0..1."""
+    return values.float() / 255 if values.dtype == torch.uint8 else values.float()
 
 
 class ImageEncoder(Encoder):
