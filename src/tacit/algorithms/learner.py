@@ -19,7 +19,7 @@ from tacit.algorithms.store import Store
 from tacit.decoder import Decoder
 from tacit.encoders import Problem
 from tacit.errors import InvalidInputError, UntrustworthyDecoderError
-from tacit.interactions import Decision, Ids, Interactions, as_tensor, check_count
+from tacit.interactions import Decision, Ids, Interactions, as_tensor, check_actions, check_count
 from tacit.inverse import Fit
 from tacit.seeding import generator
 
@@ -58,6 +58,7 @@ class Learner(ABC):
         Returns decoded rewards (n,): NaN where none was decoded, because the learner still explores or because
         the decision had its feedback already (it counts once).
         """
+        self._check_decision(decision)
         seen = as_tensor(feedback, "feedback")
         self.problem.feedback.check(seen, "feedback")
         self.problem.feedback.check_range(seen, "feedback")
@@ -142,6 +143,20 @@ class Learner(ABC):
         if not len(shown):
             raise InvalidInputError("contexts", "there are none: nothing to choose for")
         return shown
+
+    def _check_decision(self, decision: Decision) -> None:
+        """Refuse what `choose` cannot have given: kept with the other rounds, it would spoil them all."""
+        if not isinstance(decision, Decision):
+            raise InvalidInputError("decision", f"expected what choose gave, got {type(decision).__name__}")
+        columns = (decision.contexts, decision.actions, decision.probabilities)
+        if not all(isinstance(column, Tensor) for column in columns) or not isinstance(decision.ids, np.ndarray):
+            raise InvalidInputError("decision", "expected tensors, and ids as a numpy array, as choose gives them")
+        n = len(decision)
+        for column, name in zip(columns, ("contexts", "actions", "probabilities"), strict=True):
+            check_count(column, n, f"decision.{name}")
+        self.problem.context.check(decision.contexts, "decision.contexts")
+        self.problem.context.check_range(decision.contexts, "decision.contexts")
+        check_actions(decision.actions, self.problem.actions)
 
     def _decode(self, rounds: Interactions) -> Tensor:
         return self.decoder.decode(self._inverse.posterior(rounds.contexts, rounds.feedback), rounds.actions)
