@@ -28,7 +28,7 @@ from tacit.training import (
 )  # fmt: skip
 
 # Rounds kept back, to choose the epoch and to tell learning from memorising: enough for the standard error to fall
-# well below what there is to gain, within a share of all rounds.
+# well below what there is to gain, within a share of all rounds. Where a round is worth less, more are kept back.
 HELD_OUT = 500
 LEAST_SHARE, MOST_SHARE = 0.1, 0.3
 ATTEMPTS = 3  # fresh starts at most while the model is no better than chance
@@ -96,7 +96,9 @@ class NetworkInverse(InverseModel):
         self._loss = self.training.loss or ("squared" if is_uniform(rounds.probabilities) else "log")
         order = torch.randperm(len(rounds), generator=self._source, device=self._source.device).to(self._device)
         rounds = rounds.to(self._device)
-        held = max(1, round(min(max(HELD_OUT, LEAST_SHARE * len(rounds)), MOST_SHARE * len(rounds))))
+        per_uniform_round = len(rounds) / max(1, worth(rounds.probabilities))
+        needed = max(HELD_OUT, LEAST_SHARE * len(rounds)) * per_uniform_round
+        held = max(1, round(min(needed, MOST_SHARE * len(rounds))))
         train, test = rounds[order[held:]], rounds[order[:held]]
         if not len(train):
             return self._score(self._network, test)
