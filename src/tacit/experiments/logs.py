@@ -51,8 +51,9 @@ opposite for the two kinds, and one word in ten is flipped. The policies that wr
 
 `OffPolicy.fit` learns from each log, with the default networks and the decoder for these rewards (a word of praise for
 the right action nine times in ten, for the others one time in ten). Accuracy is the share of contexts in which the
-policy that it learned takes the right action; a log that it refuses counts as chance, {1 / K:g}. How many rounds are kept
-back to judge the inverse model on was settled on seeds 0 to 4; what is shown is from seeds {SEEDS[0]} to {SEEDS[-1]}.
+policy that it learned takes the right action; a log that it refuses counts as chance, {1 / K:g}. How many rounds are
+kept back to judge the inverse model on was settled on seeds 0 to 4; what is shown is from seeds {SEEDS[0]} to
+{SEEDS[-1]}.
 """.strip()
 
 

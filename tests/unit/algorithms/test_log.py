@@ -19,7 +19,7 @@ N = 4_000
 
 def log_of(probabilities: Tensor, contexts: Tensor | None = None, seed: int = 0) -> tacit.Interactions:
     """Rounds whose actions were drawn from these probabilities (n, K), with feedback that does not matter here."""
-    n, K = probabilities.shape
+    n = len(probabilities)
     source = torch.Generator().manual_seed(seed)
     contexts = torch.randint(3, (n,), generator=source) if contexts is None else contexts
     actions = tacit.exploration.draw(probabilities, torch.rand(n, generator=source))

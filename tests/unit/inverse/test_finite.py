@@ -143,7 +143,10 @@ def test_its_fit_is_what_the_rounds_say(log, policy):
     assert min(fit.worth, fit.rounds) == pytest.approx(len(log) * (1 if policy == "uniform" else 0.3))
 
 
-def test_feedback_that_says_nothing_is_seldom_believed(log):
+@pytest.mark.parametrize("policy", ["uniform", "stubborn"])
+def test_feedback_that_says_nothing_is_seldom_believed(log, policy):
+    if policy == "stubborn":
+        log = worlds.log_of(worlds.finite(), worlds.stubborn, 3_000)
     fits = [model().fit(worlds.noise(log[slice(start, start + 60)])) for start in range(0, 2_400, 60)]
     # Of 40 fits; at a rate of one in a hundred, more than 2 would come once in 130 times.
     assert sum(fit.better_than_chance for fit in fits) <= 2

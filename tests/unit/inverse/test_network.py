@@ -55,7 +55,21 @@ def test_a_share_of_the_rounds_is_kept_back_to_score_on(log, rounds):
     assert module.LEAST_SHARE * rounds <= fit.rounds <= module.MOST_SHARE * rounds
 
 
-def test_feedback_that_says_nothing_is_not_believed(log):
+def test_of_rounds_that_are_worth_less_more_are_kept_back(log):
+    many = tacit.Interactions.concatenate([log] * 4)
+    training = InverseTraining(epochs=1, batch=1_000)
+    uniform, biased = (
+        model(training=training).fit(rounds).rounds
+        for rounds in (many, worlds.log_of(worlds.finite(), worlds.stubborn, len(many)))
+    )
+    # Those of 0.3 uniform rounds each would be 2,000, more than the share allows.
+    assert (uniform, biased) == (600, module.MOST_SHARE * len(many))
+
+
+@pytest.mark.parametrize("policy", ["uniform", "stubborn"])
+def test_feedback_that_says_nothing_is_not_believed(log, policy):
+    if policy == "stubborn":
+        log = worlds.log_of(worlds.finite(), worlds.stubborn, 1_500)
     # Fixed seeds; the rate is about one in a hundred.
     training = InverseTraining(epochs=3, batch=64)
     fits = [model(training=training, seed=seed).fit(worlds.noise(log, seed)) for seed in range(3)]
