@@ -2,8 +2,8 @@
 
 The paper picks theta/alpha and sigma from a grid and does not say by what. Here the grid is played on a seed of its
 own, and the decoder with the most decoded reward after exploration is taken: decoded reward is all that a learner
-sees, and as it understates the hidden reward, the most of it is the best guarantee. `PICKED` holds that choice, and a
-test works it out again from the stored cells.
+sees, and with the true posterior the most of it is the best lower bound on the hidden reward. `PICKED` holds that
+choice, and a test works it out again from the stored cells.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from tacit.storage import Json
 Choice: TypeAlias = tuple[str, str]
 Pair: TypeAlias = tuple[str, float]  # centre and sigma
 
-T, N, SEEDS, GRID_SEED = 60_000, 5_000, 4, 100
+T, N, GRID_SEED = 60_000, 5_000, 100
+SEEDS = (10, 11, 12, 13)  # seeds 0 to 2 were looked at while the recipe was filled in
 BATCH = 10  # rounds between two changes of the policy
 QUICK = 300  # exploration rounds of the protocol's quick shape
 WINDOW = 500  # rounds to a point of the curves
@@ -52,7 +53,7 @@ CENTRES = {"1/3": 1 / 3, "1/2": 1 / 2}  # theta/alpha - sigma/2
 
 # By algorithm and decoder.
 PICKED: Mapping[Choice, Pair] = {
-    ("off_policy", "step"): ("1/3", 0.0),
+    ("off_policy", "step"): ("1/3", 0.05),
     ("off_policy", "lipschitz"): ("1/3", 0.1),
     ("on_policy", "step"): ("1/3", 0.0),
     ("on_policy", "lipschitz"): ("1/3", 0.25),
@@ -60,10 +61,10 @@ PICKED: Mapping[Choice, Pair] = {
 
 # The paper's means and standard deviations over 4 seeds: progressive reward and test accuracy.
 PAPER: Mapping[Choice, tuple[str, str]] = {
-    ("off_policy", "step"): ("0.614 (0.012)", "72.6 % (1.5 %)"),
-    ("off_policy", "lipschitz"): ("0.638 (0.042)", "75.9 % (4.9 %)"),
-    ("on_policy", "step"): ("0.718 (0.006)", "89.4 % (4.0 %)"),
-    ("on_policy", "lipschitz"): ("0.740 (0.022)", "90.3 % (3.7 %)"),
+    ("off_policy", "step"): ("0.614 (0.012)", "72.6 (1.5)"),
+    ("off_policy", "lipschitz"): ("0.638 (0.042)", "75.9 (4.9)"),
+    ("on_policy", "step"): ("0.718 (0.006)", "89.4 (4.0)"),
+    ("on_policy", "lipschitz"): ("0.740 (0.022)", "90.3 (3.7)"),
 }
 
 ABOUT = f"""
@@ -73,7 +74,9 @@ previous one if it was wrong. {T:,} rounds, each training image once; the first 
 gamma_t = sqrt(K t). Where the paper leaves something open or we depart from it, the pages of the algorithms say so.
 
 The paper does not say by what it picks theta/alpha and sigma from its grid. Here the grid is played on a seed that the
-table does not use, and the decoder with the most decoded reward after exploration is taken.
+table does not use, and the decoder with the most decoded reward after exploration is taken. What else the paper leaves
+open (the size of the networks, three starts, batches of 10, the oracle's first guess of 0.1) was filled in on seeds 0
+to 2, with an eye on the hidden reward; the table is from seeds that were not looked at before.
 """.strip()
 
 
@@ -96,16 +99,22 @@ class Mnist(Experiment):
         load(place.data)
 
     def cells(self, quick: bool) -> list[Settings]:
-        rounds, explore, seeds = (4 * QUICK, QUICK, 1) if quick else (T, N, SEEDS)
+        rounds, explore, seeds = (4 * QUICK, QUICK, SEEDS[:1]) if quick else (T, N, SEEDS)
         common: Settings = {"rounds": rounds, "explore": explore}
         pairs: list[Json] = [[centre, sigma] for centre in CENTRES for sigma in SIGMAS]
         grid: list[Settings] = [
             {"algorithm": algorithm, "pairs": pairs[-1:] if quick else pairs, "seed": GRID_SEED, **common}
             for algorithm in ALGORITHMS
         ]
+        # The step decoder's theta/alpha comes from the same space; at sigma 0 the two are one.
+        steps: list[Json] = [[centre, sigma] for centre in CENTRES for sigma in SIGMAS if sigma]
+        grid += [
+            {"algorithm": algorithm, "pairs": steps[-1:] if quick else steps, "step": True, "seed": GRID_SEED, **common}
+            for algorithm in ALGORITHMS
+        ]
         table: list[Settings] = [
             {"algorithm": algorithm, "decoder": decoder, "pairs": [list(pair)], "seed": seed, **common}
-            for (algorithm, decoder), pair in PICKED.items() for seed in range(seeds)
+            for (algorithm, decoder), pair in PICKED.items() for seed in seeds
         ]  # fmt: skip
         return grid + table
 
@@ -152,15 +161,14 @@ class Mnist(Experiment):
     def _table(self, rows: Sequence[Row]) -> Table:
         figures = self.figures(rows)
         lines = []
-        for (algorithm, decoder), (centre, sigma) in PICKED.items():
+        for algorithm, decoder in PICKED:
             progressive, test = (figures[f"paper.{algorithm}.{decoder}.{name}"] for name in ("progressive", "test"))
-            names = ALGORITHMS[algorithm], DECODERS[decoder], f"{CENTRES[centre] + sigma / 2:.3f}, {sigma:g}"
             reward = f"{progressive.value:.3f} ({progressive.spread:.3f})"
-            accuracy = f"{100 * test.value:.1f} % ({100 * test.spread:.1f} %)"
+            accuracy = f"{100 * test.value:.1f} ({100 * test.spread:.1f})"
             theirs = PAPER[algorithm, decoder]
-            lines.append((*names, reward, theirs[0], accuracy, theirs[1]))
-        header = ("algorithm", "decoder", "theta/alpha, sigma", "progressive", "paper's", "test", "paper's test")
-        note = "Means and standard deviations over seeds."
+            lines.append((ALGORITHMS[algorithm], DECODERS[decoder], reward, theirs[0], accuracy, theirs[1]))
+        header = ("algorithm", "decoder", "progressive", "paper", "test, %", "paper")
+        note = f"Means and standard deviations over {test.seeds} seeds here and 4 in the paper."
         return Table("table1", "MNIST with image feedback, as Table 1 of the paper", header, tuple(lines), note)
 
 
@@ -209,6 +217,11 @@ class FittedOnce(InverseModel):
         self._model.restore(tensors)
 
 
+def theta_over_alpha(pair: Pair) -> float:
+    centre, sigma = pair
+    return CENTRES[centre] + sigma / 2
+
+
 def best(grid: Sequence[Row]) -> dict[Choice, Pair]:
     """By algorithm and decoder, the pair that decoded the most reward after exploration."""
     most: dict[Choice, tuple[float, Pair]] = {}
@@ -223,10 +236,12 @@ def best(grid: Sequence[Row]) -> dict[Choice, Pair]:
 
 def _learner(settings: Settings, pair: Pair, problem: Problem, models: Models) -> Learner:
     kind = {"off_policy": OffPolicy, "on_policy": OnPolicy}[str(settings["algorithm"])]
-    centre, sigma = pair
+    decoder = Decoder(theta_over_alpha(pair), pair[1])
+    if "step" in settings or settings.get("decoder") == "step":
+        decoder = decoder.step()
     learner: Learner = kind(
         problem.actions, problem.context, problem.feedback, explore=int(_number(settings["explore"])),
-        decoder=Decoder(CENTRES[centre] + sigma / 2, sigma), models=models, seed=int(_number(settings["seed"])),
+        decoder=decoder, models=models, seed=int(_number(settings["seed"])),
     )  # fmt: skip
     return learner
 
@@ -243,21 +258,24 @@ def _measured(played: Played, learner: Learner) -> Measured:
 
 
 def _grid_table(grid: Sequence[Row]) -> Table:
-    header = ("algorithm", "theta/alpha", "sigma", "decoded after exploration", "hidden", "progressive", "test")
+    header = ("algorithm", "decoder", "theta/alpha", "sigma", "decoded", "hidden", "progressive", "test")
     picked = best(grid)
     lines = []
     for row in grid:
-        for (centre, sigma), run in zip(_pairs(row.settings), _runs(row), strict=True):
+        for pair, run in zip(_pairs(row.settings), _runs(row), strict=True):
+            choice = _chosen_by(row, pair)
             decoded, *others = (f"{_number(run[name]):.3f}" for name in ("decoded", "hidden", "progressive", "test"))
-            mark = " (picked)" if picked[_chosen_by(row, (centre, sigma))] == (centre, sigma) else ""
-            names = ALGORITHMS[str(row.settings["algorithm"])], f"{CENTRES[centre] + sigma / 2:.3f}", f"{sigma:g}"
+            mark = " (picked)" if picked[choice] == pair else ""
+            width = f"{pair[1]:g}" if choice[1] == "lipschitz" else "0"
+            names = ALGORITHMS[choice[0]], DECODERS[choice[1]], f"{theta_over_alpha(pair):.3f}", width
             lines.append((*names, decoded + mark, *others))
-    note = f"One seed, {GRID_SEED}, which no other table uses. Picked by decoded reward, sigma 0 and above 0 apart."
+    note = f"One seed, {GRID_SEED}, which no other table uses; decoded and hidden reward are those after exploration. "
+    note += "For each algorithm and decoder the most decoded reward is picked."
     return Table("grid", "The paper's grid of decoders", header, tuple(lines), note)
 
 
 def _chosen_by(row: Row, pair: Pair) -> Choice:
-    return str(row.settings["algorithm"]), "lipschitz" if pair[1] else "step"
+    return str(row.settings["algorithm"]), "lipschitz" if pair[1] and "step" not in row.settings else "step"
 
 
 def _choice(row: Row) -> Choice:
