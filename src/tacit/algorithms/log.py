@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from tacit.errors import InvalidInputError, LogWarning
-from tacit.interactions import PROBABILITY_TOLERANCE, Interactions
-from tacit.inverse.base import FEWEST, worth
+from tacit.interactions import Interactions
+from tacit.inverse.base import FEWEST, ROUNDING, worth
 
 # Actions that contradict their probabilities come by chance in one honest log of so many.
 LEVEL = 1e-9
@@ -91,8 +91,8 @@ def refuse_contradiction(log: Interactions) -> None:
     Bernstein's inequality bounds how likely each excess over that is. The features are a constant and each category,
     or each column of numbers.
     """
-    called, (taken, expected, variance, total) = _tallies(log)
-    excess = ((taken - expected).abs() - PROBABILITY_TOLERANCE * total).clamp(min=0)
+    called, (taken, expected, variance) = _tallies(log)
+    excess = ((taken - expected).abs() - ROUNDING * expected).clamp(min=0)
     unlikely = excess.square() / (2 * (variance + excess / 3))
     bound = math.log(2 * excess.numel() / LEVEL)
     # An expectation of nothing at all that was missed by nothing divides nothing by nothing.
@@ -108,9 +108,9 @@ def refuse_contradiction(log: Interactions) -> None:
 
 
 def _tallies(log: Interactions) -> tuple[list[str], list[Tensor]]:
-    """Sums over rounds of z e_a, z p, z^2 p (1 - p) (features, K) and z (features, 1); and what a feature is called."""
+    """Sums over rounds of z e_a, z p and z^2 p (1 - p) (features, K), and what each feature is called."""
     p = log.probabilities.double()
-    columns = functional.one_hot(log.actions, log.action_count).double(), p, p * (1 - p), torch.ones_like(p[:, :1])
+    columns = functional.one_hot(log.actions, log.action_count).double(), p, p * (1 - p)
     everywhere = [column.sum(0, keepdim=True) for column in columns]
     if log.contexts.ndim == 1 and not log.contexts.is_floating_point():
         groups, number = log.contexts.unique(return_inverse=True)
@@ -133,7 +133,7 @@ def _column_sums(rows: Tensor, columns: tuple[Tensor, ...]) -> list[Tensor]:
     sums = [column.new_zeros(rows.shape[1], column.shape[1]) for column in columns]
     for part in parts:
         z = (rows[part].double() - low) / torch.where(span > 0, span, 1.0)
-        for total, weight, column in zip(sums, (z, z, z.square(), z), columns, strict=True):
+        for total, weight, column in zip(sums, (z, z, z.square()), columns, strict=True):
             total += weight.T @ column[part]
     return sums
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tacit.errors import InvalidInputError
-from tacit.interactions import PROBABILITY_TOLERANCE, Interactions, check_interactions
+from tacit.interactions import Interactions, check_interactions
 
 # With both, a model that has learned nothing passes about once in a hundred times: the rounds that it is compared on
 # also chose it among its likes. The standard error of fewer rounds is a guess itself.
 SIGNIFICANCE = 3.0
 FEWEST = 30
+
+ROUNDING = 0.01  # relative, since probabilities may be small: a logged 0.333 is a third
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def check_rounds(rounds: Interactions, actions: int) -> None:
 
 
 def is_uniform(probabilities: Tensor) -> bool:
-    return bool(((probabilities - 1 / probabilities.shape[1]).abs() <= PROBABILITY_TOLERANCE).all())
+    return bool(((probabilities.shape[1] * probabilities - 1).abs() <= ROUNDING).all())
 
 
 def leanings(probabilities: Tensor) -> Tensor:
