@@ -63,7 +63,6 @@ class Learner(ABC):
         self.problem.feedback.check(seen, "feedback")
         self.problem.feedback.check_range(seen, "feedback")
         check_count(seen, len(decision), "feedback")
-        self._check_decision(decision)
         fresh = self.ledger.fresh(decision.stream, decision.ids)
         decoded = torch.full((len(decision),), torch.nan, device=self.models.device)
         if not fresh.any():
