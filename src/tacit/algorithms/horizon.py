@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 from tacit.algorithms import theory
 from tacit.errors import InvalidInputError
+from tacit.interactions import check_positive_count
+from tacit.oracles.vovk import regret_bound
 
 
 @dataclass(frozen=True)
 class Horizon:
     """`rounds` (T) to play with `inverse_models` (|H|) and `reward_models` (|F|) candidates in the classes.
 
-    Give it as `explore`: N and gamma then follow from the theorems. `scale` is the constant in front of N, which
-    the theorems leave open.
+    Give it as `explore`: N and gamma then follow from the theorems. `scale` is the one constant that they leave open:
+    it multiplies N, and divides gamma, so that N and T K / gamma stay as large as each other, as in the proof.
     """
 
     rounds: int
@@ -23,23 +25,28 @@ class Horizon:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
+        check_positive_count(self.rounds, "rounds")
         if self.reward_models < 2:
             raise InvalidInputError("reward_models", f"needs at least two to choose from, got {self.reward_models}")
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise InvalidInputError("scale", f"must be a positive number, got {self.scale}")
 
     def off_policy_rounds(self, K: int, sigma: float) -> int:
         """N of Algorithm 1."""
         N = theory.off_policy_rounds(self.rounds, K, sigma, self.inverse_models, self.scale)
-        return self._checked(N, self.rounds // 2)
+        return self._checked(N, (self.rounds - 1) // 2)
 
     def on_policy_rounds(self, K: int, sigma: float) -> int:
         """N of Algorithm 2."""
-        gamma = self.gamma(K, sigma)
+        gamma = self.scale * self.gamma(K, sigma)
         N = theory.on_policy_rounds(self.rounds, K, sigma, self.inverse_models, gamma, self.scale)
-        return self._checked(N, self.rounds)
+        return self._checked(N, self.rounds - 1)
 
     def gamma(self, K: int, sigma: float) -> float:
-        """The gamma of Algorithm 2, for Vovk's oracle: its regret is log |F|, up to a constant."""
-        return theory.on_policy_gamma(self.rounds, K, sigma, self.inverse_models, math.log(self.reward_models))
+        """The gamma of Algorithm 2, for Vovk's oracle."""
+        return theory.on_policy_gamma(
+            self.rounds, K, sigma, self.inverse_models, regret_bound(self.reward_models), 1 / self.scale
+        )
 
     def _checked(self, N: int, most: int) -> int:
         if N > most:

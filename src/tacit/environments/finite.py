@@ -5,8 +5,7 @@ Contexts, actions and feedback are indices 0..X-1, 0..K-1 and 0..Y-1; a world is
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
@@ -19,19 +18,20 @@ from tacit.encoders import Category, Problem
 from tacit.environments.base import Arrival, Environment, HeldOut
 from tacit.errors import IdentifiabilityError, InvalidInputError
 from tacit.exploration import draw
-from tacit.interactions import HiddenReward, check_action_count, check_actions
+from tacit.interactions import HiddenReward, check_actions
 from tacit.inverse.finite import check_classes
 from tacit.seeding import generator
 
 Rounds: TypeAlias = tuple[Tensor, Tensor]
 
 TOLERANCE = 1e-9
+HELD_OUT = 10_000
 
-TRAP_CONTEXTS = 2
-TRAP_ALPHA = 1.0
-TRAP_THETA = 0.625
+# Of the worlds made by hand.
 # Keeps rounding from doing what only a lack of data is meant to do: push the true posterior below theta/alpha.
-TRAP_SLACK = 1e-6
+SLACK = 1e-6
+TRAP_ALPHA, TRAP_THETA = 1.0, 0.625
+RACE_ALPHA, RACE_SIGMA, RACE_ACTIONS = 2.0, 0.15, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +80,13 @@ class FiniteInstance:
 
     @property
     def lower(self) -> Tensor:
-        """The expected decoded reward (X, K) when the posterior is known: never above f, equal for the best action."""
-        decoder = self.decoder
-        decoded = G(posterior(self.f[:, None], self.phi), decoder.beta, decoder.sigma)
-        return torch.einsum("xay,xya->xa", self.feedback_given_action, decoded)
+        """Expected decoded rewards when the posterior is known (2, X, K): by the ramp, by the step decoder.
+
+        Never above f, and equal to it for the best action: the lower bounds that Assumption 4 wants in the class.
+        """
+        h = posterior(self.f[:, None], self.phi)
+        decoded = torch.stack([G(h, way.beta, way.sigma) for way in (self.decoder, self.decoder.step())])
+        return torch.einsum("xay,dxya->dxa", self.feedback_given_action, decoded)
 
     def _check_tables(self) -> None:
         X, Y = len(self.f), self.phi.shape[-1]
@@ -140,9 +143,9 @@ class FiniteEnvironment(Environment):
             yield self._arrival(draw_rounds(self._instance, (min(batch, rounds - start),), source))
 
     def held_out(self) -> HeldOut:
-        """Every context once, scored by its actions' expected rewards: exact where contexts come equally often."""
-        X = self._instance.shape[0]
-        contexts = torch.arange(X)
+        """Each context in its share of HELD_OUT rounds, scored by its actions' expected rewards."""
+        evenly = (torch.arange(HELD_OUT, dtype=torch.float64) + 0.5) / HELD_OUT
+        contexts = draw(self._instance.contexts, evenly)
         return HeldOut(contexts, lambda actions: HiddenReward(self._instance.f[contexts, actions]))
 
     def _arrival(self, rounds: Rounds) -> Arrival:
@@ -171,6 +174,13 @@ def react(instance: FiniteInstance, contexts: Tensor, actions: Tensor, uniforms:
     return feedback, reward.to(instance.f)
 
 
+def react_to_each(instance: FiniteInstance, contexts: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
+    """Feedback and reward (..., K) that `react` would give for each of the actions."""
+    reward = uniforms[..., :1] < instance.f[contexts]
+    feedback = draw(instance.feedback[contexts], uniforms[..., 1:])
+    return feedback.gather(-1, reward.long()), reward.to(instance.f)
+
+
 def random_instance(
     source: torch.Generator, contexts: int, actions: int, feedbacks: int, theta: float, alpha: float
 ) -> FiniteInstance:
@@ -179,7 +189,9 @@ def random_instance(
     Feedback is personal: what it means is drawn for each context, and the first two contexts disagree on all of it. How
     often contexts come and how good their best actions are depends on the source, not on the number of actions.
     """
-    _check_sizes(contexts, actions, feedbacks, theta, alpha)
+    sigma_of(alpha, theta, actions)
+    if contexts < 1 or feedbacks < 2:
+        raise InvalidInputError("contexts, feedbacks", f"expected at least 1 and 2, got {contexts} and {feedbacks}")
     often = 0.5 + torch.rand(contexts, generator=source, dtype=torch.float64)
     f = _random_rewards(source, contexts, actions, theta, alpha)
     order = torch.rand(contexts, feedbacks, generator=source).argsort(-1)
@@ -193,23 +205,22 @@ def random_instance(
 def function_classes(
     instance: FiniteInstance, source: torch.Generator, rewards: int = 16, decoders: int = 64
 ) -> FunctionClasses:
-    """Classes of the sizes asked for: the truth, then decoys from near to far.
+    """Classes of the sizes asked for: decoys from far to near, and the truth last, so that every tie goes against it.
 
-    `rewards` functions: f, its lower bound (Assumption 4), f with two actions swapped in one context, f of other
-    worlds.
-    `decoders` functions: phi, its opposite, phi wrong about one feedback in one context, and anything.
+    `rewards` functions: f of other worlds, f with two actions swapped in one context, its lower bounds (Assumption 4),
+    and f. `decoders` functions: anything, phi wrong about one feedback in one context, its opposite, and phi.
     """
-    if rewards < 2 or decoders < 1:
-        raise InvalidInputError("rewards, decoders", f"the truth needs 2 and 1 places, got {rewards} and {decoders}")
+    if rewards < 3 or decoders < 1:
+        raise InvalidInputError("rewards, decoders", f"the truth needs 3 and 1 places, got {rewards} and {decoders}")
     X, Y, K = instance.shape
-    swapped = [_swapped(instance, j % X, 1 + j // X) for j in range(min((rewards - 2) // 2, X * (K - 1)))]
-    fill = range(rewards - 2 - len(swapped))
+    swapped = [_swapped(instance, j % X, 1 + j // X) for j in range(min((rewards - 3) // 2, X * (K - 1)))]
+    fill = range(rewards - 3 - len(swapped))
     others = [_random_rewards(source, X, K, instance.theta, instance.alpha) for _ in fill]
     flips = torch.eye(X * Y, dtype=torch.float64).view(-1, X, Y)
     far = torch.randint(0, 2, (decoders, X, Y), generator=source).to(torch.float64)
     phi = instance.phi[None]
-    f = torch.stack([instance.f, instance.lower, *swapped, *others])
-    return FunctionClasses(f, torch.cat([phi, 1 - phi, (phi - flips).abs(), far])[:decoders])
+    f = torch.stack([*others, *swapped, *instance.lower, instance.f])
+    return FunctionClasses(f, torch.cat([far, (phi - flips).abs(), 1 - phi, phi])[-decoders:])
 
 
 def step_trap(actions: int = 4, margin: float = 0.01) -> tuple[FiniteInstance, FunctionClasses]:
@@ -218,7 +229,7 @@ def step_trap(actions: int = 4, margin: float = 0.01) -> tuple[FiniteInstance, F
     The best action's share of reward is exactly theta/alpha, the point at which the step decoder jumps from 0 to 1.
     The class holds the true f beside others whose best reward is smaller by `margin` in one context or in both. The
     posteriors differ by less than `margin`, so on N rounds with N margin^2 small they fit about equally well, and the
-    risk minimiser takes a wrong one about every other time, as Lemma 3 allows: its error is of the order of
+    risk minimiser takes a wrong one more often than not, as Lemma 3 allows: its error is of the order of
     sqrt(log|H| / N). The step decoder then reads every reward of that context as 0 and cannot tell the actions apart,
     and more data does not help until N is far beyond 1/margin^2. The ramp reads the same rewards as 1 - margin/sigma
     at least, which hardly matters.
@@ -226,21 +237,35 @@ def step_trap(actions: int = 4, margin: float = 0.01) -> tuple[FiniteInstance, F
     if actions < 3 or not 0 < margin < TRAP_THETA:
         expected = f"expected at least 3, and 0 < margin < {TRAP_THETA}"
         raise InvalidInputError("actions, margin", f"{expected}, got {actions}, {margin}")
-    rest = (TRAP_ALPHA - TRAP_THETA - TRAP_SLACK) / (actions - 1)
-    best = torch.arange(1, TRAP_CONTEXTS + 1)
-    phi = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
-    often = torch.full((TRAP_CONTEXTS,), 1 / TRAP_CONTEXTS, dtype=torch.float64)
-    instance = FiniteInstance(
-        often, _peaked(best, rest, actions), phi, torch.stack([1 - phi, phi], 1), TRAP_ALPHA, TRAP_THETA
+    rest = (TRAP_ALPHA - TRAP_THETA - SLACK) / (actions - 1)
+    f = _ranked([(1,), (2,)], (TRAP_THETA + SLACK,), rest, actions)
+    shortfalls = torch.tensor([[margin, margin], [margin, 0.0], [0.0, margin]], dtype=torch.float64)
+    near = f - shortfalls[..., None] * (f > rest)
+    places = product([(place,) for place in range(actions)], repeat=2)
+    far = [_ranked(place, (TRAP_THETA + SLACK,), rest, actions) for place in places if place != ((1,), (2,))]
+    return _by_hand(f, TRAP_ALPHA, TRAP_THETA, [*far, *near])
+
+
+def close_race(actions: int = 8, gap: float = 0.1) -> tuple[FiniteInstance, FunctionClasses]:
+    """A world at the edge of the assumptions in which the second-best action is worse by `gap` only, and its classes.
+
+    They hold every f in which the two change places, in one context or in both. To tell them apart takes some K/gap^2
+    rounds. With fewer, the posterior and the policy learned are wrong about as often as right, and that costs `gap` a
+    round; with many more, exploration is the cost. No gap is bad at every T, but for every T some gap is.
+    sigma is the same for every number of actions.
+    """
+    if actions < RACE_ACTIONS:
+        raise InvalidInputError("actions", f"expected at least {RACE_ACTIONS}, got {actions}")
+    theta = RACE_ALPHA * (2 * RACE_SIGMA + 1 / (actions - RACE_ALPHA))
+    rest = (RACE_ALPHA - 2 * theta - SLACK + gap) / (actions - 2)
+    if not 0 < gap < theta - rest:
+        raise InvalidInputError("gap", f"must leave the second-best action better than the others, got {gap}")
+    f, *near = (
+        _ranked(order, (theta + SLACK, theta - gap), rest, actions)
+        for order in product([(1, 2), (2, 1)], [(2, 3), (3, 2)])
     )
-    peaks = torch.nn.functional.one_hot(best, actions)
-    shortfalls = torch.tensor(list(product([0.0, margin], repeat=TRAP_CONTEXTS)), dtype=torch.float64)
-    near = instance.f - shortfalls[..., None] * peaks
-    places = list(product(range(actions), repeat=TRAP_CONTEXTS))
-    far = [_peaked(torch.tensor(place), rest, actions) for place in places if list(place) != best.tolist()]
-    readings = torch.tensor(list(product([0.0, 1.0], repeat=phi.numel())), dtype=torch.float64)
-    classes = FunctionClasses(torch.cat([near, instance.lower[None], torch.stack(far)]), readings.view(-1, *phi.shape))
-    return instance, classes
+    far = [f.roll(shift, 1) for shift in range(1, RACE_ACTIONS - 1)]
+    return _by_hand(f, RACE_ALPHA, theta, [*far, *near])
 
 
 def _random_rewards(source: torch.Generator, X: int, K: int, theta: float, alpha: float) -> Tensor:
@@ -263,17 +288,22 @@ def _swapped(instance: FiniteInstance, context: int, step: int) -> Tensor:
     return f
 
 
-def _peaked(best: Tensor, rest: float, actions: int) -> Tensor:
-    """Rewards (X, K): just above theta for the best action (X,), `rest` for the others."""
-    f = torch.full((len(best), actions), rest, dtype=torch.float64)
-    f[torch.arange(len(best)), best] = TRAP_THETA + TRAP_SLACK
-    return f
+def _ranked(places: Sequence[Sequence[int]], rewards: Sequence[float], rest: float, actions: int) -> Tensor:
+    """Rewards (X, K): in each context its own places have the rewards given, all other actions `rest`."""
+    f = torch.full((len(places), actions), rest, dtype=torch.float64)
+    return f.scatter(1, torch.tensor(places), torch.tensor(rewards, dtype=torch.float64).expand(len(places), -1))
 
 
-def _check_sizes(contexts: int, actions: int, feedbacks: int, theta: float, alpha: float) -> None:
-    check_action_count(actions)
-    sigma_of(alpha, theta, actions)
-    if contexts < 1 or feedbacks < 2:
-        raise InvalidInputError("contexts, feedbacks", f"expected at least 1 and 2, got {contexts} and {feedbacks}")
-    if theta > min(1.0, alpha) or math.isclose(theta, alpha):
-        raise IdentifiabilityError("theta", f"one action's reward must leave some of the sum {alpha:g}, got {theta:g}")
+def _by_hand(
+    f: Tensor, alpha: float, theta: float, candidates: Sequence[Tensor]
+) -> tuple[FiniteInstance, FunctionClasses]:
+    """The world of f (2, K), and its classes: the candidates given, the lower bounds, f, and every phi.
+
+    The truth is last, so that every tie goes against it.
+    """
+    phi = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
+    often = torch.full((2,), 0.5, dtype=torch.float64)
+    instance = FiniteInstance(often, f, phi, torch.stack([1 - phi, phi], 1), alpha, theta)
+    readings = torch.tensor(list(product([0.0, 1.0], repeat=phi.numel())), dtype=torch.float64).view(-1, *phi.shape)
+    wrong = readings[(readings != phi).any((1, 2))]
+    return instance, FunctionClasses(torch.stack([*candidates, *instance.lower, f]), torch.cat([wrong, phi[None]]))

@@ -2,8 +2,8 @@
 
 The paper picks theta/alpha and sigma from a grid and does not say by what. Here the grid is played on a seed of its
 own, and the decoder with the most decoded reward after exploration is taken: decoded reward is all that a learner
-sees, and as it understates the hidden reward, the most of it is the best guarantee. `PICKED` holds that choice, and a
-test works it out again from the stored cells.
+sees, and with the true posterior the most of it is the best lower bound on the hidden reward. `PICKED` holds that
+choice, and a test works it out again from the stored cells.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from tacit.storage import Json
 Choice: TypeAlias = tuple[str, str]
 Pair: TypeAlias = tuple[str, float]  # centre and sigma
 
-T, N, SEEDS, GRID_SEED = 60_000, 5_000, 4, 100
+T, N, GRID_SEED = 60_000, 5_000, 100
+SEEDS = (10, 11, 12, 13)  # seeds 0 to 2 were looked at while the recipe was filled in
 BATCH = 10  # rounds between two changes of the policy
 QUICK = 300  # exploration rounds of the protocol's quick shape
 WINDOW = 500  # rounds to a point of the curves
@@ -52,7 +53,7 @@ CENTRES = {"1/3": 1 / 3, "1/2": 1 / 2}  # theta/alpha - sigma/2
 
 # By algorithm and decoder.
 PICKED: Mapping[Choice, Pair] = {
-    ("off_policy", "step"): ("1/3", 0.0),
+    ("off_policy", "step"): ("1/3", 0.05),
     ("off_policy", "lipschitz"): ("1/3", 0.1),
     ("on_policy", "step"): ("1/3", 0.0),
     ("on_policy", "lipschitz"): ("1/3", 0.25),
@@ -73,7 +74,9 @@ previous one if it was wrong. {T:,} rounds, each training image once; the first 
 gamma_t = sqrt(K t). Where the paper leaves something open or we depart from it, the pages of the algorithms say so.
 
 The paper does not say by what it picks theta/alpha and sigma from its grid. Here the grid is played on a seed that the
-table does not use, and the decoder with the most decoded reward after exploration is taken.
+table does not use, and the decoder with the most decoded reward after exploration is taken. What else the paper leaves
+open (the size of the networks, three starts, batches of 10, the oracle's first guess of 0.1) was filled in on seeds 0
+to 2, with an eye on the hidden reward; the table is from seeds that were not looked at before.
 """.strip()
 
 
@@ -96,7 +99,7 @@ class Mnist(Experiment):
         load(place.data)
 
     def cells(self, quick: bool) -> list[Settings]:
-        rounds, explore, seeds = (4 * QUICK, QUICK, 1) if quick else (T, N, SEEDS)
+        rounds, explore, seeds = (4 * QUICK, QUICK, SEEDS[:1]) if quick else (T, N, SEEDS)
         common: Settings = {"rounds": rounds, "explore": explore}
         pairs: list[Json] = [[centre, sigma] for centre in CENTRES for sigma in SIGMAS]
         grid: list[Settings] = [
@@ -111,7 +114,7 @@ class Mnist(Experiment):
         ]
         table: list[Settings] = [
             {"algorithm": algorithm, "decoder": decoder, "pairs": [list(pair)], "seed": seed, **common}
-            for (algorithm, decoder), pair in PICKED.items() for seed in range(seeds)
+            for (algorithm, decoder), pair in PICKED.items() for seed in seeds
         ]  # fmt: skip
         return grid + table
 
@@ -165,7 +168,7 @@ class Mnist(Experiment):
             theirs = PAPER[algorithm, decoder]
             lines.append((ALGORITHMS[algorithm], DECODERS[decoder], reward, theirs[0], accuracy, theirs[1]))
         header = ("algorithm", "decoder", "progressive", "paper", "test, %", "paper")
-        note = "Means and standard deviations over 4 seeds, here and in the paper."
+        note = f"Means and standard deviations over {test.seeds} seeds here and 4 in the paper."
         return Table("table1", "MNIST with image feedback, as Table 1 of the paper", header, tuple(lines), note)
 
 

@@ -13,7 +13,7 @@ from tacit.encoders import Category, Problem
 from tacit.environments.classification import Labelled
 from tacit.errors import DecoderWarning
 from tacit.experiments import mnist
-from tacit.experiments.mnist import PAPER, PICKED, Mnist, best
+from tacit.experiments.mnist import PAPER, PICKED, SEEDS, Mnist, best
 from tacit.experiments.results import Results, key
 from tacit.experiments.spec import Measured, Origin, Place, Row, Settings
 from tacit.interactions import Interactions
@@ -35,9 +35,9 @@ def row(settings: Settings, *runs: Measured, device: str = "cpu") -> Row:
 
 
 def table_rows(device: str = "cpu") -> list[Row]:
-    """Every cell of the table; the test accuracy of seed s is .8 + s/100."""
+    """Every cell of the table; the test accuracy rises from .8 by .01 a seed."""
     cells = [settings for settings in Mnist().cells(quick=False) if "decoder" in settings]
-    return [row(settings, run(test=0.8 + int(str(settings["seed"])) / 100), device=device) for settings in cells]
+    return [row(settings, run(test=0.8 + (int(str(settings["seed"])) - SEEDS[0]) / 100), device=device) for settings in cells]
 
 
 def grid_row(algorithm: str, decoded: dict[tuple[str, float], float | None]) -> Row:
@@ -60,8 +60,13 @@ def test_the_grid_is_played_on_a_seed_that_the_table_does_not_use():
     seeds = {"decoder" in settings: set() for settings in cells}
     for settings in cells:
         seeds["decoder" in settings].add(settings["seed"])
-    assert seeds[True] == {0, 1, 2, 3}
+    assert seeds[True] == set(SEEDS)
     assert not seeds[True] & seeds[False]
+
+
+def test_the_table_is_of_four_seeds_that_the_recipe_was_not_made_on():
+    assert len(SEEDS) == 4
+    assert min(SEEDS) > 2
 
 
 def test_the_step_decoder_is_searched_over_every_theta_over_alpha_of_the_grid():
