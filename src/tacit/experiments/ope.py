@@ -57,7 +57,8 @@ Covered means: the interval of {CONFIDENCE:.0%} holds the value, worked out exac
 interval is the usual one, 1.96 standard errors to either side. It promises nothing for logs that depend on their own
 past, nor when one stops as one likes, nor where rewards were too rare to be seen; here it held all the same. Ours holds
 in all these cases, and is wider for it. The hidden value is covered as promised only where the decoder is right or its
-error was measured; {PROTOCOL["learn_from"]:,} rounds do not always find the right decoder even in a class that has it.
+error was measured, here among rounds of the same context and feedback, the finest groups there are;
+{PROTOCOL["learn_from"]:,} rounds do not always find the right decoder even in a class that has it.
 """.strip()
 
 
@@ -264,7 +265,7 @@ def _hidden_table(rows: Sequence[Row]) -> Table:
         for way in HIDDEN:
             covered, width = (fmean(_column(these, log, f"{policy} {way} {what}")) for what in ("covered", "width"))
             cells.append(f"{covered:.1%} ({width:.3f})")
-        most = max(_column(these, log, f"{policy} overstated"))
+        most = max(0.0, *_column(these, log, f"{policy} overstated"))
         lines.append((f"{LOGS[log]}, {POLICIES[policy]}, {called}", *cells, f"{most:.3f}"))
     header = ("log, policy, decoder", *HIDDEN.values(), "most overstated")
     note = (
