@@ -51,7 +51,8 @@ def learn_world(learn_from: int, realisable: bool, source: torch.Generator) -> W
     """
     instance = random_instance(source, CONTEXTS, ACTIONS, FEEDBACKS, THETA, ALPHA)
     everything = function_classes(instance, source)
-    classes = FiniteClasses(everything.f, everything.phi[0 if realisable else 1 :])
+    wrong = (everything.phi != instance.phi).any((1, 2))
+    classes = FiniteClasses(everything.f, everything.phi if realisable else everything.phi[wrong])
     rounds = record(instance, uniform(instance), learn_from, source)
     inverse = FiniteInverse(classes.f, classes.phi)
     inverse.fit(rounds)
