@@ -5,7 +5,7 @@
 | posterior          | Lemma 1, Eq. (1)              | Pr[a | x, y] when a was drawn with probabilities p  |
 | G(v, beta, sigma)  | Lemma 4, Eq. (6)              | the ramp from 0 at beta to 1 at beta + sigma        |
 | sigma_of           | Lemma 4                       | (theta/alpha - 1/(K - alpha)) / 2                   |
-| Decoder            | Algorithm 1 line 5, Alg. 2    | r(x, y, a) = G(h_a(x, y), theta/alpha - sigma, sigma) |
+| Decoder            | Algorithm 1 line 4, Alg. 2    | r(x, y, a) = G(h_a(x, y), theta/alpha - sigma, sigma) |
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Schedule(ABC):
 
 @dataclass(frozen=True)
 class Constant(Schedule):
-    """The same gamma in every round; the theory's choice depends on T and is `on_policy.theory`."""
+    """The same gamma in every round; the theory's choice depends on T and is `algorithms.theory.on_policy_gamma`."""
 
     value: float
 

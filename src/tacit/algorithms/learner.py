@@ -19,7 +19,7 @@ from tacit.algorithms.store import Store
 from tacit.decoder import Decoder
 from tacit.encoders import Problem
 from tacit.errors import InvalidInputError, UntrustworthyDecoderError
-from tacit.interactions import Decision, Ids, Interactions, as_tensor, check_count
+from tacit.interactions import Decision, Ids, Interactions, as_tensor, check_actions, check_count
 from tacit.inverse import Fit
 from tacit.seeding import generator
 
@@ -62,6 +62,7 @@ class Learner(ABC):
         self.problem.feedback.check(seen, "feedback")
         self.problem.feedback.check_range(seen, "feedback")
         check_count(seen, len(decision), "feedback")
+        self._check_decision(decision)
         fresh = self.ledger.fresh(decision.stream, decision.ids)
         decoded = torch.full((len(decision),), torch.nan, device=self.models.device)
         if not fresh.any():
@@ -142,6 +143,18 @@ class Learner(ABC):
         if not len(shown):
             raise InvalidInputError("contexts", "there are none: nothing to choose for")
         return shown
+
+    def _check_decision(self, decision: Decision) -> None:
+        """Refuse a decision that was put together by hand and does not hold together."""
+        self.problem.context.check(decision.contexts, "decision.contexts")
+        n, K = len(decision), self.problem.actions
+        shapes = [tuple(column.shape) for column in (decision.actions, decision.probabilities)]
+        if len(decision.contexts) != n or shapes != [(n,), (n, K)]:
+            raise InvalidInputError(
+                "decision", f"for {n} ids expected {n} contexts, actions of shape {(n,)} and probabilities of shape "
+                f"{(n, K)}, got {len(decision.contexts)}, {shapes[0]} and {shapes[1]}"
+            )
+        check_actions(decision.actions, K)
 
     def _decode(self, rounds: Interactions) -> Tensor:
         return self.decoder.decode(self._inverse.posterior(rounds.contexts, rounds.feedback), rounds.actions)

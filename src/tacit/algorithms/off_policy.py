@@ -28,6 +28,7 @@ from tacit.decoder import Decoder
 from tacit.encoders import Problem, Space
 from tacit.errors import InvalidInputError, NotFittedError
 from tacit.interactions import Ids, Interactions, check_interactions, check_positive_count
+from tacit.inverse.base import check_uniform
 
 NO_POLICY = "there is no policy yet: call fit(log), or give `explore` to learn while acting"
 
@@ -89,6 +90,7 @@ class OffPolicy(Learner):
         return torch.full((len(rounds),), torch.nan, device=rounds.actions.device)
 
     def _ground(self, rounds: Interactions) -> None:
+        check_uniform(rounds, self.problem.actions)
         half = len(rounds) // 2
         self.fit_quality = self._inverse.fit(rounds[slice(half)])
         second = rounds[slice(half, None)]

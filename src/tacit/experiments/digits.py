@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tacit.algorithms import Networks, OnPolicy
-from tacit.decoder import Decoder
 from tacit.environments.digits import digits
 from tacit.errors import ExperimentError
 from tacit.evaluation.progressive import Played, play
@@ -15,21 +14,17 @@ from tacit.evaluation.sighted import play_sighted
 from tacit.evaluation.uniform import play_uniform
 from tacit.experiments.curves import after_exploration, band, windowed
 from tacit.experiments.spec import Advance, Experiment, Figure, Measured, Place, Plot, Row, Settings, Table
-from tacit.exploration import SquareRoot
 from tacit.inverse import InverseTraining
-from tacit.oracles import OracleTraining
 
 Values: TypeAlias = Any  # what a row's JSON holds under a name that is known
 
 LEARNERS = {"tacit": "tacit, without rewards", "sighted": "sees every reward", "uniform": "uniform choice"}
-SEEDS = (10, 11, 12, 13, 14)  # the protocol was tuned on seeds 0 to 4
+SEEDS = (30, 31, 32, 33, 34)  # not looked at before; others were, while the length of the experiment was settled
 WINDOW = 250  # rounds to a point of the curves
 
-PROTOCOL: Settings = {
-    "rounds": 14_000, "explore": 5_000, "passes": 10, "batch": 50,
-    "gamma_scale": 16.0, "theta_over_alpha": 0.8, "sigma": 0.6, "epochs": 60, "warm_up": 600,
-}  # fmt: skip
-QUICK: Settings = {**PROTOCOL, "rounds": 4_000, "explore": 3_500, "passes": 3, "epochs": 45, "warm_up": 50}
+# All else is as it comes: decoder, schedule and training of `OnPolicy` are its defaults.
+PROTOCOL: Settings = {"rounds": 14_000, "explore": 5_000, "passes": 10, "batch": 50, "epochs": 60}
+QUICK: Settings = {**PROTOCOL, "rounds": 4_000, "explore": 3_500, "passes": 3, "epochs": 45}
 
 ABOUT = f"""
 The action is a guess at the digit; the feedback is a picture of the next digit if the guess was right and of the
@@ -38,9 +33,9 @@ previous one if it was wrong. Nobody says which means what. tacit (`OnPolicy`) e
 sees every reward has the same network, exploration and number of uniform rounds.
 
 The data set is small: four fifths of its 1,797 images fill {PROTOCOL["rounds"]:,} rounds, so each comes up about ten
-times, every time with a feedback picture drawn anew. Accuracy is on the other fifth, which no learner ever meets. The
-decoder's ramp (0.2 to 0.8) is wider than the theory's (0.56 to 1); it, the number of uniform rounds and the scale of
-gamma were chosen on seeds 0 to 4, and what is shown is from seeds {SEEDS[0]} to {SEEDS[-1]}.
+times, every time with a feedback picture drawn anew. Accuracy is on the other fifth, which no learner ever meets.
+Decoder, schedule and training are tacit's defaults, tuned to nothing; how long to explore and to play was settled on
+other seeds than those shown.
 """.strip()
 
 
@@ -118,19 +113,16 @@ class Digits(Experiment):
 def _play(settings: Settings, place: Place, advance: Advance) -> Played:
     s: Values = settings
     environment = digits(s["seed"], place.device, s["passes"])
-    models = Networks(InverseTraining(epochs=s["epochs"]), OracleTraining(warm_up=s["warm_up"]), place.device)
-    schedule = SquareRoot(s["gamma_scale"])
+    models = Networks(InverseTraining(epochs=s["epochs"]), on=place.device)
     if s["learner"] == "uniform":
         return play_uniform(environment, s["rounds"], s["batch"], seed=s["seed"], advance=advance)
     if s["learner"] == "sighted":
         return play_sighted(
-            environment, s["explore"], models, s["rounds"], s["batch"],
-            schedule=schedule, seed=s["seed"], advance=advance,
-        )  # fmt: skip
+            environment, s["explore"], models, s["rounds"], s["batch"], seed=s["seed"], advance=advance
+        )
     problem = environment.problem
     learner = OnPolicy(
-        problem.actions, problem.context, problem.feedback, explore=s["explore"], schedule=schedule, models=models,
-        decoder=Decoder(s["theta_over_alpha"], s["sigma"]), seed=s["seed"],
+        problem.actions, problem.context, problem.feedback, explore=s["explore"], models=models, seed=s["seed"]
     )  # fmt: skip
     played = play(environment, learner, s["rounds"], s["batch"], advance)
     if learner.exploring:

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tacit.errors import InvalidInputError
-from tacit.interactions import PROBABILITY_TOLERANCE, Interactions, check_interactions
+from tacit.interactions import Interactions, check_interactions
 
 # With both, a model that has learned nothing passes about once in a hundred times: the rounds that it is compared on
 # also chose it among its likes. The standard error of fewer rounds is a guess itself.
 SIGNIFICANCE = 3.0
 FEWEST = 30
+
+UNIFORM_TOLERANCE = 0.01  # a logged 0.333 is a third
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ def check_uniform(rounds: Interactions, actions: int) -> None:
         raise InvalidInputError(
             "probabilities", f"expected one column for each of {actions} actions, got {rounds.action_count}"
         )
-    if bool(((rounds.probabilities - 1 / actions).abs() > PROBABILITY_TOLERANCE).any()):
+    # Relative to 1/K: with a thousand actions, an absolute thousandth would let anything pass.
+    if bool(((actions * rounds.probabilities - 1).abs() > UNIFORM_TOLERANCE).any()):
         raise InvalidInputError(
             "probabilities", f"the posterior is learned from uniformly drawn actions only, 1/{actions} everywhere, and "
             "these were drawn by another policy; give the rounds that were drawn uniformly"
