@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from tacit.encoders import Problem
 from tacit.environments import Arrival, Environment, HeldOut
 from tacit.environments.classification import Classification, Labelled, Signs
 from tacit.environments.finite import FiniteEnvironment, FiniteInstance, function_classes
+from tacit.exploration import draw, inverse_gap
 from tacit.inverse import InverseTraining
 from tacit.oracles import OracleTraining
 
@@ -84,6 +85,30 @@ def uniform_log(environment: Environment, rounds: int, seed: int = 0) -> tacit.I
     return tacit.Interactions.of(
         contexts=arrival.contexts, actions=actions, probabilities=torch.full((rounds, K), 1 / K), feedback=feedback
     )
+
+
+def log_of(
+    environment: Environment, policy: Callable[[Tensor], Tensor], rounds: int, seed: int = 0
+) -> tacit.Interactions:
+    """What a policy would have logged that draws from `policy(contexts)`, (n, K)."""
+    arrival = next(environment.stream(rounds, rounds))
+    probabilities = policy(arrival.contexts)
+    actions = draw(probabilities, torch.rand(rounds, generator=torch.Generator().manual_seed(seed)))
+    feedback, _ = arrival.react(actions)
+    return tacit.Interactions.of(
+        contexts=arrival.contexts, actions=actions, probabilities=probabilities, feedback=feedback
+    )
+
+
+def stubborn(contexts: Tensor) -> Tensor:
+    """Action 2, which is never the best in `instance`, in seven rounds of ten; else uniform."""
+    return torch.tensor([0.075, 0.075, 0.775, 0.075]).expand(len(contexts), 4)
+
+
+def hardening(contexts: Tensor) -> Tensor:
+    """Inverse-gap weighting that thinks the worse the better, ever more surely."""
+    values = 1 - instance().f[contexts].float()
+    return inverse_gap(values, (4 * torch.arange(1, len(contexts) + 1.0)).sqrt()[:, None])
 
 
 def noise(rounds: tacit.Interactions, seed: int = 0) -> tacit.Interactions:

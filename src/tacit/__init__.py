@@ -10,6 +10,7 @@ from tacit.errors import (
     ExperimentError,
     IdentifiabilityError,
     InvalidInputError,
+    LogWarning,
     MissingExtraError,
     NotFittedError,
     SaveError,
@@ -28,7 +29,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Category", "Constant", "CorruptFileError", "DatasetError", "Decision", "Decoder", "DecoderWarning",
     "ExperimentError", "FiniteClasses", "Fit", "HiddenReward", "Horizon", "IdentifiabilityError", "Image",
-    "Interactions", "InvalidInputError", "InverseTraining", "Learner", "MissingExtraError", "Models", "Networks",
-    "NotFittedError", "OffPolicy", "OnPolicy", "OracleTraining", "SaveError", "Schedule", "SquareRoot",
+    "Interactions", "InvalidInputError", "InverseTraining", "Learner", "LogWarning", "MissingExtraError", "Models",
+    "Networks", "NotFittedError", "OffPolicy", "OnPolicy", "OracleTraining", "SaveError", "Schedule", "SquareRoot",
     "StorageError", "Table", "TacitError", "UnknownDecisionError", "UntrustworthyDecoderError", "load",
 ]  # fmt: skip

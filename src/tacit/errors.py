@@ -14,6 +14,7 @@ TacitError
 └── MissingExtraError                     an optional library is not installed
 
 DecoderWarning (UserWarning)              the decoder cannot be trusted yet; the learner keeps exploring
+LogWarning (UserWarning)                  a part of a log was left out, or counts for less than it should
 """
 
 from __future__ import annotations
@@ -86,3 +87,7 @@ class MissingExtraError(TacitError):
 
 class DecoderWarning(UserWarning):
     """The decoder cannot be trusted yet; the learner keeps exploring uniformly."""
+
+
+class LogWarning(UserWarning):
+    """A part of a log was left out, or counts for less than it should."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -52,6 +52,13 @@ def uniform_rounds(context: Space, feedback: Space) -> tacit.Interactions:
     )  # fmt: skip
 
 
+def biased_rounds(context: Space, feedback: Space) -> tacit.Interactions:
+    """Of a policy that prefers another action in every round."""
+    rounds = uniform_rounds(context, feedback)
+    preferred = torch.randn(ROUNDS, ACTIONS, generator=torch.Generator().manual_seed(10))
+    return replace(rounds, probabilities=preferred.softmax(1))
+
+
 def decoded_rounds(context: Space) -> tuple[Tensor, Tensor, Tensor]:
     source = torch.Generator().manual_seed(4)
     actions = torch.randint(ACTIONS, (ROUNDS,), generator=source)
@@ -78,8 +85,11 @@ class Model:
     sums_to_one: bool = False
 
 
-def _inverse(make: Callable[[torch.Generator], Any], context: Space, feedback: Space, seeded: bool = True) -> Model:
-    rounds = uniform_rounds(context, feedback)
+def _inverse(
+    make: Callable[[torch.Generator], Any], context: Space, feedback: Space, seeded: bool = True,
+    drawn: Callable[[Space, Space], tacit.Interactions] = uniform_rounds,
+) -> Model:  # fmt: skip
+    rounds = drawn(context, feedback)
     return Model(
         make, lambda model: model.fit(rounds), lambda model, *asked: model.posterior(*asked),
         (values(context, 20, 6), values(feedback, 20, 7)),
@@ -120,6 +130,12 @@ MODELS: dict[str, Model] = {
     "FiniteInverse": _inverse(lambda source: FiniteInverse(CLASSES.f, CLASSES.phi), THREE, THREE, seeded=False),
     "NetworkInverse, cocob": _network_inverse(
         tacit.Table(5), THREE, InverseTraining(loss="log", optimiser="cocob", epochs=2, batch=16, patience=1)
+    ),
+    "FiniteInverse, another policy's rounds": _inverse(
+        lambda source: FiniteInverse(CLASSES.f, CLASSES.phi), THREE, THREE, seeded=False, drawn=biased_rounds
+    ),
+    "NetworkInverse, another policy's rounds": _inverse(
+        lambda source: NetworkInverse(THREE, THREE, ACTIONS, QUICK, source), THREE, THREE, drawn=biased_rounds
     ),
     **{f"NetworkInverse, {name}": _network_inverse(space, space) for name, space in SPACES.items()},
     "VovkOracle": _oracle(lambda source: VovkOracle(CLASSES.f), THREE, seeded=False),

@@ -105,7 +105,7 @@ def test_an_interrupted_run_says_how_to_go_on(command, offer):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("experiment", "nothing"), "there is no experiment 'nothing'; there are digits, mnist, ope, theory"),
+        (("experiment", "nothing"), "there is no experiment 'nothing'; there are digits, logs, mnist, ope, theory"),
         (("experiment",), "Missing argument 'NAME'"),
         (("experiment", "digits", "--jobs", "0"), "Invalid value for '--jobs'"),
         (("experiment", "digits", "--device", "tpu"), "Invalid value for '--device': device: expected cpu, cuda or"),
@@ -196,6 +196,14 @@ def test_an_interrupted_demo_promises_nothing(command, monkeypatch):
     assert out.endswith("Stopped. 0 of 3 cells were done.\n")
 
 
+def test_the_experiment_on_logs_runs_in_its_quick_shape(command, tmp_path):
+    code, out, err = command("experiment", "logs", "--quick")
+    assert (code, err) == (0, "")
+    assert re.search(r"inverse-gap, .* 1,500 +\d+ +[\d.]+ % +[\d.]+ % +[01]$", out, re.MULTILINE)
+    home = tmp_path / "results" / "quick" / "logs"
+    assert {path.name for path in home.iterdir()} == {"cells", "tables.md", "accuracy.png", "accuracy.svg"}
+
+
 def test_the_last_sentence_of_the_demo_is_made_of_measured_numbers():
     measured = {"tacit.test": 0.951, "sighted.test": 0.972, "uniform.test": 0.1}
     said = sentence({name: Figure(value, 0.0, 1, "accuracy") for name, value in measured.items()})
@@ -204,7 +212,7 @@ def test_the_last_sentence_of_the_demo_is_made_of_measured_numbers():
 
 def test_the_experiments_can_be_had_by_name():
     assert registry.named("digits").name == "digits"
-    with pytest.raises(tacit.ExperimentError, match="no experiment 'digit'; there are digits, mnist, ope, theory"):
+    with pytest.raises(tacit.ExperimentError, match="there is no experiment 'digit'; there are digits, logs, mnist"):
         registry.named("digit")
 
 

@@ -59,7 +59,7 @@ class Networks(Models):
     def paper(cls, on: str | None = None) -> Networks:
         """The recipe of the paper's image experiment: COCOB and squared loss, each round learned from once."""
         return cls(
-            InverseTraining(optimiser="cocob", augment=False, patience=8, starts=3),
+            InverseTraining(loss="squared", optimiser="cocob", augment=False, patience=8, starts=3),
             OracleTraining(optimiser="cocob", augment=False, replay=0, warm_up=0),
             on or best_device(),
         )

@@ -7,6 +7,7 @@
 | _decode                 | line 4: r(x, y, a) = G(h_a(x, y), theta/alpha - sigma, sigma)               |
 | _policies.maximise      | line 5: pi = argmax over Pi of sum over rounds N+1..2N of pi(a_i|x_i) r_i   |
 | _probabilities          | lines 6-7: follow pi for the rest of the T rounds                           |
+| weights                 | not in the paper: 1/(K p(a_i|x_i)), 1 for uniform rounds, before r_i in line 5 |
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from torch.nn import functional
 from tacit import exploration
 from tacit.algorithms.horizon import Horizon
 from tacit.algorithms.learner import Learner
+from tacit.algorithms.log import learnable, weights
 from tacit.algorithms.models import Models, Networks
 from tacit.algorithms.store import Store
 from tacit.decoder import Decoder
 from tacit.encoders import Problem, Space
 from tacit.errors import InvalidInputError, NotFittedError
 from tacit.interactions import Ids, Interactions, check_interactions, check_positive_count
-from tacit.inverse.base import check_uniform
 
 NO_POLICY = "there is no policy yet: call fit(log), or give `explore` to learn while acting"
 
 
 class OffPolicy(Learner):
-    """Explores for 2 `explore` rounds, then follows one policy; or learns it from a uniform log with `fit`.
+    """Explores for 2 `explore` rounds, then follows one policy; or learns it from a log of any policy with `fit`.
 
     Without `explore` it can only `fit`. The first half of the rounds teaches the inverse model, the second half,
     decoded, the policy.
@@ -49,18 +50,17 @@ class OffPolicy(Learner):
             explore = explore.off_policy_rounds(actions, self.decoder.sigma)
         self.explore = None if explore is None else check_positive_count(explore, "explore")
         self._policies = self.models.policies(self.problem, self._training)
-        self._store = Store(2 * self.explore) if self.explore else None
+        self._store = Store(2 * self.explore, self.problem) if self.explore else None
 
     def settings(self) -> dict[str, object]:
         return {"explore": self.explore}
 
     def fit(self, log: Interactions) -> Self:
-        """Learn from a log of uniformly drawn rounds; refuses to if the feedback carries no reward it can decode."""
-        rounds = self._checked(log)
-        if len(log) < 2 * self.problem.actions:
-            raise InvalidInputError(
-                "log", f"{len(log)} rounds are too few for {self.problem.actions} actions; thousands are usual"
-            )
+        """Learn from a log of any policy, whatever the probabilities that it drew its actions from.
+
+        Refuses a log that leaves too little to chance, contradicts itself, or holds no reward that can be decoded.
+        """
+        rounds = learnable(self._checked(log))
         self._grounded = False
         self._ground(rounds)
         self._grounded = True
@@ -70,7 +70,7 @@ class OffPolicy(Learner):
         """Decoded rewards (n,) of logged rounds, whatever policy drew their actions."""
         rounds = self._checked(log)
         if self.exploring:
-            raise NotFittedError("there is no decoder yet that can be trusted: fit a log of uniform rounds first")
+            raise NotFittedError("there is no decoder yet that can be trusted: fit a log first")
         return self._decode(rounds).to(log.actions.device)
 
     def _probabilities(self, contexts: Tensor, ids: Ids) -> Tensor:
@@ -90,11 +90,11 @@ class OffPolicy(Learner):
         return torch.full((len(rounds),), torch.nan, device=rounds.actions.device)
 
     def _ground(self, rounds: Interactions) -> None:
-        check_uniform(rounds, self.problem.actions)
         half = len(rounds) // 2
         self.fit_quality = self._inverse.fit(rounds[slice(half)])
         second = rounds[slice(half, None)]
-        self._policies.maximise(second.contexts, second.actions, self._trusted(self.fit_quality, second))
+        decoded = weights(second) * self._trusted(self.fit_quality, second)
+        self._policies.maximise(second.contexts, second.actions, decoded)
 
     def _values(self, contexts: Tensor) -> Tensor:
         if not self._grounded:

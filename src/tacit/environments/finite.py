@@ -254,18 +254,28 @@ def close_race(actions: int = 8, gap: float = 0.1) -> tuple[FiniteInstance, Func
     round; with many more, exploration is the cost. No gap is bad at every T, but for every T some gap is.
     sigma is the same for every number of actions.
     """
-    if actions < RACE_ACTIONS:
-        raise InvalidInputError("actions", f"expected at least {RACE_ACTIONS}, got {actions}")
-    theta = RACE_ALPHA * (2 * RACE_SIGMA + 1 / (actions - RACE_ALPHA))
+    if not 0 < gap < widest_gap(actions):
+        widest = f"{widest_gap(actions):.4g}, or the second-best action would be no better than the others"
+        raise InvalidInputError("gap", f"expected more than 0 and less than {widest}, got {gap}")
+    theta = _race_theta(actions)
     rest = (RACE_ALPHA - 2 * theta - SLACK + gap) / (actions - 2)
-    if not 0 < gap < theta - rest:
-        raise InvalidInputError("gap", f"must leave the second-best action better than the others, got {gap}")
     f, *near = (
         _ranked(order, (theta + SLACK, theta - gap), rest, actions)
         for order in product([(1, 2), (2, 1)], [(2, 3), (3, 2)])
     )
     far = [f.roll(shift, 1) for shift in range(1, RACE_ACTIONS - 1)]
     return _by_hand(f, RACE_ALPHA, theta, [*far, *near])
+
+
+def widest_gap(actions: int) -> float:
+    """What the gap of a close race must stay below."""
+    return (actions * _race_theta(actions) - RACE_ALPHA) / (actions - 1)
+
+
+def _race_theta(actions: int) -> float:
+    if actions < RACE_ACTIONS:
+        raise InvalidInputError("actions", f"expected at least {RACE_ACTIONS}, got {actions}")
+    return RACE_ALPHA * (2 * RACE_SIGMA + 1 / (actions - RACE_ALPHA))
 
 
 def _random_rewards(source: torch.Generator, X: int, K: int, theta: float, alpha: float) -> Tensor:

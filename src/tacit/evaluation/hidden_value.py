@@ -23,7 +23,7 @@ from tacit.decoder import Decoder, G
 from tacit.errors import InvalidInputError
 from tacit.evaluation.off_policy import Weighted, check_confidence, check_rewards, notes, running_mean
 from tacit.interactions import Interactions, as_tensor, check_count
-from tacit.inverse.base import check_uniform
+from tacit.inverse.base import is_uniform
 
 LEVELS = 10
 TRUSTED = "if the paper's assumptions hold and the posterior is right, which nothing here has checked"
@@ -65,8 +65,12 @@ def decoder_error(
     policy as for `ips`, on these rounds. groups (n,) of whole numbers say which rounds are compared together, such as a
     kind of context with a kind of feedback; without them, rounds of the same sharpest action at the same sharpness.
     """
-    check_uniform(rounds, rounds.action_count)
     log, h = Weighted.of(rounds, policy, None), _posteriors(posteriors, rounds)
+    if not is_uniform(rounds.probabilities):
+        raise InvalidInputError(
+            "probabilities", f"the decoder's error is measured on uniformly drawn actions only, 1/{rounds.action_count} "
+            "everywhere, and these were drawn by another policy; give rounds that were drawn uniformly"
+        )
     group, sizes, frequency = _frequencies(log, h, groups)
     beta, sigma = decoder.beta, decoder.sigma
     # A round alone in its group tells nothing, so that both readings are taken for wrong.

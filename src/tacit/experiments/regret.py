@@ -114,30 +114,34 @@ def scale_table(rows: Sequence[Row]) -> Table:
     return Table("scales", title, ("constant", *columns), tuple(body))
 
 
-def race_plot(rows: Sequence[Row], axis: str, scale: float) -> Plot:
-    """Both algorithms, and their bounds times `scale`."""
+def race_plot(rows: Sequence[Row], axis: str) -> Plot:
+    """Both algorithms, each with its bound times the least constant with which it holds."""
     names = {"rounds": "slope", "actions": "slope_K"}
     races = {label: series(rows)[f"{algorithm}.{names[axis]}"] for algorithm, label in ALGORITHMS.items()}
     measured = [_curve(label, line.regret) for label, line in races.items()]
-    bounds = [
-        _curve(f"bound of {label} / {1 / scale:g}", line.bound, scale, dashed=True) for label, line in races.items()
-    ]
+    bounds = []
+    for line in races.values():
+        constant = max(regret.mean / bound.mean for regret, bound in zip(line.regret, line.bound, strict=True))
+        y = [constant * point.mean for point in line.bound]
+        bounds.append(Curve(f"{constant:.2g} times its bound", [point.x for point in line.bound], y, dashed=True))
     what = f"{axis} {AXES[axis]}"
     title = f"The worst close race: regret against {what}"
     return Plot(f"races_{axis}", title, what, "regret", (*measured, *bounds), logarithmic=True, note=BANDS)
 
 
 def trap_plot(rows: Sequence[Row]) -> Plot:
-    curves = tuple(_curve(line.label, line.regret) for name, line in series(rows).items() if ".trap." in name)
-    return Plot("trap", "The step decoder in its trap", "rounds T", "regret", curves, logarithmic=True, note=BANDS)
+    lines = series(rows)
+    curves = [
+        _curve(f"{label}, {by}", lines[f"{algorithm}.trap.{decoder}.slope"].regret)
+        for algorithm, label in ALGORITHMS.items() for decoder, by in DECODERS.items()
+    ]  # fmt: skip
+    title = "The step decoder in its trap"
+    return Plot("trap", title, "rounds T", "regret", tuple(curves), logarithmic=True, note=BANDS)
 
 
-def _curve(label: str, points: Sequence[Point], scale: float = 1.0, dashed: bool = False) -> Curve:
-    x, y = [point.x for point in points], [scale * point.mean for point in points]
-    if dashed:
-        return Curve(label, x, y, dashed=True)
+def _curve(label: str, points: Sequence[Point]) -> Curve:
     low, high = ([point.mean + sign * point.error for point in points] for sign in (-1, 1))
-    return Curve(label, x, y, low, high)
+    return Curve(label, [point.x for point in points], [point.mean for point in points], low, high)
 
 
 def _series(label: str, axis: str, alike: Sequence[Sequence[Row]]) -> Series:

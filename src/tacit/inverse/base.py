@@ -17,14 +17,16 @@ from tacit.interactions import Interactions, check_interactions
 SIGNIFICANCE = 3.0
 FEWEST = 30
 
-UNIFORM_TOLERANCE = 0.01  # a logged 0.333 is a third
+ROUNDING = 0.01  # relative, since probabilities may be small: a logged 0.333 is a third
 
 
 @dataclass(frozen=True)
 class Fit:
     """How well an inverse model tells the actions apart, on `rounds` rounds it was not fitted on.
 
-    `gain` is the fall of the mean loss below that of a model which answers 1/K always, `error` its standard error.
+    `gain` is the fall of the mean loss below that of a model which knows the probabilities that actions were drawn
+    from and answers with those, 1/K where they are uniform; `error` is its standard error. `worth` is how many uniform
+    rounds explore as much as these; infinite says as many as there are.
     A finite class is compared on the rounds it was chosen on (`held_out` False): with log|H| far below the number
     of rounds, that flatters little.
     """
@@ -34,6 +36,7 @@ class Fit:
     error: float
     rounds: int
     held_out: bool
+    worth: float = math.inf
 
     @property
     def gain(self) -> float:
@@ -41,13 +44,15 @@ class Fit:
 
     @property
     def better_than_chance(self) -> bool:
-        """False for a loss that is not finite, and for fewer than FEWEST rounds, too."""
-        return math.isfinite(self.loss) and self.rounds >= FEWEST and self.gain > SIGNIFICANCE * self.error
+        """False for a loss that is not finite, and for less than FEWEST uniform rounds, too."""
+        enough = min(self.rounds, self.worth) >= FEWEST
+        return math.isfinite(self.loss) and enough and self.gain > SIGNIFICANCE * self.error
 
     def __str__(self) -> str:
         where = "held-out" if self.held_out else "fitted"
+        worth = f", worth {self.worth:.1f} uniform ones," if self.worth < self.rounds else ""
         return (
-            f"loss {self.loss:.4f} on {self.rounds} {where} rounds against {self.chance:.4f} for chance "
+            f"loss {self.loss:.4f} on {self.rounds} {where} rounds{worth} against {self.chance:.4f} for chance "
             f"(gain {self.gain:.4f}, standard error {self.error:.4f})"
         )
 
@@ -57,7 +62,11 @@ class InverseModel(ABC):
 
     @abstractmethod
     def fit(self, rounds: Interactions) -> Fit:
-        """Learn from uniformly drawn rounds, refusing others; starts afresh."""
+        """Learn from rounds drawn with any probabilities; starts afresh.
+
+        A round's action was drawn from p(. | x), so that its posterior is p_a h_a / sum_b p_b h_b. h is fitted
+        through this, without weights: a round whose p leaves little to chance hardly depends on h and says little.
+        """
 
     @abstractmethod
     def posterior(self, contexts: Tensor, feedback: Tensor) -> Tensor:
@@ -72,16 +81,29 @@ class InverseModel(ABC):
         """Take back what `tensors` gave."""
 
 
-def check_uniform(rounds: Interactions, actions: int) -> None:
-    """Refuse rounds that cannot have happened, or were not drawn uniformly from `actions` actions."""
+def check_rounds(rounds: Interactions, actions: int) -> None:
+    """Refuse rounds that cannot have happened, or were not drawn from `actions` actions."""
     check_interactions(rounds)
     if rounds.action_count != actions:
         raise InvalidInputError(
             "probabilities", f"expected one column for each of {actions} actions, got {rounds.action_count}"
         )
-    # Relative to 1/K: with a thousand actions, an absolute thousandth would let anything pass.
-    if bool(((actions * rounds.probabilities - 1).abs() > UNIFORM_TOLERANCE).any()):
-        raise InvalidInputError(
-            "probabilities", f"the posterior is learned from uniformly drawn actions only, 1/{actions} everywhere, and "
-            "these were drawn by another policy; give the rounds that were drawn uniformly"
-        )
+
+
+def is_uniform(probabilities: Tensor) -> bool:
+    return bool(((probabilities.shape[1] * probabilities - 1).abs() <= ROUNDING).all())
+
+
+def leanings(probabilities: Tensor) -> Tensor:
+    """log p (n, K) up to a constant per round: what p adds to the logits of h. Exactly 0 where p is uniform."""
+    return (probabilities / probabilities.amax(-1, keepdim=True)).log().float()
+
+
+def worth(probabilities: Tensor) -> float:
+    """How many uniform rounds leave as much to chance as these (n, K); exactly n where p is uniform.
+
+    Counted is how often an action other than the likeliest is to be expected.
+    """
+    K = probabilities.shape[1]
+    lost = (probabilities.amax(1) - 1 / K) / (1 - 1 / K)
+    return len(lost) - float(lost.double().sum())

@@ -1,8 +1,9 @@
 """The inverse model of the theory: the empirical risk minimiser over a finite class, found exactly.
 
 A candidate h is made of a reward function f and a feedback decoder phi by `decoder.posterior`. As phi is 0 or 1,
-h(x, y) takes one of two values for each f and x, and the counts n(x, y, a) say all that the rounds say. So the risk of
-all |F| |Phi| candidates is one product of matrices, and no candidate is ever written out.
+h(x, y) takes one of two values for each f and x, and the counts n(x, y, a) say all that uniform rounds say. So the
+risk of all |F| |Phi| candidates is one product of matrices, and no candidate is ever written out. Where probabilities
+differ by round, the losses of the two values are summed round by round instead, and the product is the same.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from tacit.decoder import posterior
 from tacit.encoders import Category
 from tacit.errors import CorruptFileError, InvalidInputError, NotFittedError
 from tacit.interactions import Interactions
-from tacit.inverse.base import Fit, InverseModel, check_uniform
+from tacit.inverse.base import Fit, InverseModel, check_rounds, is_uniform, worth
+
+CHUNK = 2_048  # rounds at a time, each with its losses under every f
 
 
 class FiniteInverse(InverseModel):
     """The h in H = {h of (f, phi)} with the least squared loss |h(x, y) - e_a|^2; ties go to the first candidate.
+
+    For rounds that were not drawn uniformly, h in this is the posterior under their own probabilities.
 
     f (|F|, X, K) expected rewards, phi (|Phi|, X, Y) of 0 and 1. Contexts and feedback are columns of indices.
     """
@@ -33,16 +38,20 @@ class FiniteInverse(InverseModel):
         self._fitted: tuple[Tensor, Tensor] | None = None
 
     def fit(self, rounds: Interactions) -> Fit:
-        check_uniform(rounds, self._shape[2])
+        check_rounds(rounds, self._shape[2])
         self._check_columns(rounds.contexts, rounds.feedback)
-        counts = count(rounds.contexts, rounds.feedback, rounds.actions, self._shape)
-        f, phi = risk_minimiser(self._f, self._phi, counts)
-        self._fitted = self._f[f], self._phi[phi]
-        return _fit(posterior(self._fitted[0][:, None], self._fitted[1]), counts)
+        if is_uniform(rounds.probabilities):
+            counts = count(rounds.contexts, rounds.feedback, rounds.actions, self._shape)
+            f, phi = risk_minimiser(self._f, self._phi, counts)
+            self._fitted = self._f[f], self._phi[phi]
+            return _fit(posterior(self._fitted[0][:, None], self._fitted[1]), counts)
+        best = int(logged_risks(self._f, self._phi, rounds).flatten().argmin())
+        self._fitted = self._f[best // len(self._phi)], self._phi[best % len(self._phi)]
+        return _logged_fit(*self._fitted, rounds)
 
     def posterior(self, contexts: Tensor, feedback: Tensor) -> Tensor:
         if self._fitted is None:
-            raise NotFittedError("the inverse model has not been fitted; call fit with uniformly drawn rounds first")
+            raise NotFittedError("the inverse model has not been fitted; call fit with logged rounds first")
         self._check_columns(contexts, feedback)
         f, phi = self._fitted
         contexts, feedback = contexts.long(), feedback.long()  # an index of bytes would be read as a mask
@@ -97,6 +106,22 @@ def risks(f: Tensor, phi: Tensor, counts: Tensor) -> Tensor:
     return given_bad @ (1 - by_phi) + given_good @ by_phi
 
 
+def logged_risks(f: Tensor, phi: Tensor, rounds: Interactions) -> Tensor:
+    """As `risks`, with the posterior under the probabilities that each round's action was drawn from: (|F|, |Phi|)."""
+    shape = f.shape[1], phi.shape[2]
+    totals = f.new_zeros(2, len(f), math.prod(shape))
+    for start in range(0, len(rounds), CHUNK):
+        part = rounds[slice(start, start + CHUNK)]
+        contexts = part.contexts.long()
+        cells = contexts * shape[1] + part.feedback
+        expected, p = f[:, contexts], part.probabilities.to(f)
+        for r in (0, 1):
+            h = posterior(expected, f.new_full(expected.shape[:2], r), p)
+            totals[r].index_add_(1, cells, _loss_of(h, part.actions))
+    by_phi = phi.flatten(1).T
+    return totals[0] @ (1 - by_phi) + totals[1] @ by_phi
+
+
 def risk_minimiser(f: Tensor, phi: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
     """Which f and which phi (...) make the empirical risk minimiser on counts (..., X, Y, K)."""
     best = risks(f, phi, counts).flatten(-2).argmin(-1)
@@ -135,3 +160,23 @@ def _fit(h: Tensor, counts: Tensor) -> Fit:
     variance = (share * (losses - loss).square()).sum()
     chance = 1 - 1 / h.shape[-1]
     return Fit(float(loss), chance, float((variance / rounds).sqrt()), int(rounds), held_out=False)
+
+
+def _loss_of(h: Tensor, actions: Tensor) -> Tensor:
+    """|h - e_a|^2 (..., n) of answers h (..., n, K) to the actions taken (n,)."""
+    taken = actions.long()[:, None].expand(*h.shape[:-1], 1)
+    losses: Tensor = h.square().sum(-1) + 1 - 2 * h.gather(-1, taken)[..., 0]
+    # Where a candidate says that no action with a chance could have led here, there is no posterior: the highest loss.
+    return torch.where(losses.isnan(), 2.0, losses)
+
+
+def _logged_fit(f: Tensor, phi: Tensor, rounds: Interactions) -> Fit:
+    """How far the candidate f (X, K), phi (X, Y) is below the answer p, round by round."""
+    contexts, feedback, p = rounds.contexts.long(), rounds.feedback.long(), rounds.probabilities.to(f)
+    losses = _loss_of(posterior(f[contexts], phi[contexts, feedback], p), rounds.actions)
+    chance = _loss_of(p, rounds.actions)
+    error = (losses - chance).std(unbiased=False) / len(losses) ** 0.5
+    return Fit(
+        float(losses.mean()), float(chance.mean()), float(error), len(losses), held_out=False,
+        worth=worth(rounds.probabilities),
+    )  # fmt: skip

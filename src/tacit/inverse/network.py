@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from tacit.encoders.base import WIDTH, Space
 from tacit.errors import InvalidInputError, NotFittedError
 from tacit.interactions import Interactions
-from tacit.inverse.base import Fit, InverseModel, check_uniform
+from tacit.inverse.base import Fit, InverseModel, check_rounds, is_uniform, leanings, worth
 from tacit.seeding import initialisation
 from tacit.storage import load_module
 from tacit.training import (
@@ -28,7 +28,7 @@ from tacit.training import (
 )  # fmt: skip
 
 # Rounds kept back, to choose the epoch and to tell learning from memorising: enough for the standard error to fall
-# well below what there is to gain, within a share of all rounds.
+# well below what there is to gain, within a share of all rounds. Where a round is worth less, more are kept back.
 HELD_OUT = 500
 LEAST_SHARE, MOST_SHARE = 0.1, 0.3
 ATTEMPTS = 3  # fresh starts at most while the model is no better than chance
@@ -40,11 +40,13 @@ PEAK_RATE = 2e-3
 class InverseTraining:
     """How the network is trained. The weights kept are those of the epoch with the lowest held-out loss.
 
+    Without a `loss` it is the paper's squared loss where actions were drawn uniformly, and log loss elsewhere: squared
+    loss hardly notices what is said of rare actions. Either loss is least, in the long run, for the true posterior.
     `patience` is how many epochs may pass without a better one; None runs all `epochs`, as the falling
     rate of AdamW wants. Of several `starts` the one with the lowest held-out loss is kept.
     """
 
-    loss: LossName = "squared"
+    loss: LossName | None = None
     optimiser: OptimiserName = "adamw"
     epochs: int = 60
     batch: int = 128
@@ -53,7 +55,7 @@ class InverseTraining:
     starts: int = 1
 
     def __post_init__(self) -> None:
-        check_names("InverseTraining", self.loss, self.optimiser)
+        check_names("InverseTraining", self.loss or "squared", self.optimiser)
         if min(self.epochs, self.batch, 1 if self.patience is None else self.patience, self.starts) < 1:
             raise InvalidInputError("InverseTraining", "epochs, batch, patience and starts must be at least 1")
 
@@ -86,13 +88,17 @@ class NetworkInverse(InverseModel):
         self._device = torch.device(device)
         self._network = self._fresh()
         self._posterior = Replayed(self._forward)
+        self._loss = training.loss or "squared"
         self._fitted = False
 
     def fit(self, rounds: Interactions) -> Fit:
         self._check(rounds)
+        self._loss = self.training.loss or ("squared" if is_uniform(rounds.probabilities) else "log")
         order = torch.randperm(len(rounds), generator=self._source, device=self._source.device).to(self._device)
         rounds = rounds.to(self._device)
-        held = max(1, round(min(max(HELD_OUT, LEAST_SHARE * len(rounds)), MOST_SHARE * len(rounds))))
+        per_uniform_round = len(rounds) / max(1, worth(rounds.probabilities))
+        needed = max(HELD_OUT, LEAST_SHARE * len(rounds)) * per_uniform_round
+        held = max(1, round(min(needed, MOST_SHARE * len(rounds))))
         train, test = rounds[order[held:]], rounds[order[:held]]
         if not len(train):
             return self._score(self._network, test)
@@ -111,7 +117,7 @@ class NetworkInverse(InverseModel):
     @torch.no_grad()
     def posterior(self, contexts: Tensor, feedback: Tensor) -> Tensor:
         if not self._fitted:
-            raise NotFittedError("the inverse model has not been fitted; call fit with uniformly drawn rounds first")
+            raise NotFittedError("the inverse model has not been fitted; call fit with logged rounds first")
         return self._posterior(contexts, feedback)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -123,7 +129,7 @@ class NetworkInverse(InverseModel):
         self._fitted = bool(tensors)
 
     def _check(self, rounds: Interactions) -> None:
-        check_uniform(rounds, self._actions)
+        check_rounds(rounds, self._actions)
         columns = (rounds.contexts, "contexts"), (rounds.feedback, "feedback")
         for space, (values, name) in zip(self._spaces, columns, strict=True):
             space.check(values, name)
@@ -147,10 +153,12 @@ class NetworkInverse(InverseModel):
         optim = optimiser(self.training.optimiser, network, PEAK_RATE)
         advance = one_cycle(optim, PEAK_RATE, self.training.epochs * (len(train) // batch))
         step = Replayed(self._step(network, optim))
+        leaning = leanings(train.probabilities)
 
         def learn(rows: Tensor) -> None:
             rows = rows.to(self._device)
-            step(train.contexts[rows], train.feedback[rows], train.actions[rows], *self._noise(batch))
+            seen = train.contexts[rows], train.feedback[rows], train.actions[rows], leaning[rows]
+            step(*seen, *self._noise(batch))
             advance()
 
         stopping = EarlyStopping(network, lambda: self._score(network, test).loss, self.training.patience)
@@ -161,11 +169,11 @@ class NetworkInverse(InverseModel):
         context, feedback = self._spaces
 
         @torch.enable_grad()
-        def step(x: Tensor, y: Tensor, actions: Tensor, x_noise: Tensor, y_noise: Tensor) -> Tensor:
+        def step(x: Tensor, y: Tensor, actions: Tensor, leaning: Tensor, x_noise: Tensor, y_noise: Tensor) -> Tensor:
             optim.zero_grad(set_to_none=True)
             x = context.augment(x, x_noise) if x_noise.numel() else x
             y = feedback.augment(y, y_noise) if y_noise.numel() else y
-            loss = self._losses(network(x, y), actions).mean()
+            loss = self._losses(network(x, y) + leaning, actions).mean()
             loss.backward()
             optim.step()
             return loss.detach()
@@ -180,17 +188,23 @@ class NetworkInverse(InverseModel):
         return context, feedback
 
     def _losses(self, logits: Tensor, actions: Tensor) -> Tensor:
-        if self.training.loss == "log":
+        if self._loss == "log":
             return functional.cross_entropy(logits, actions, reduction="none")
         return (logits.softmax(-1) - functional.one_hot(actions, self._actions)).square().sum(-1)
 
     @torch.no_grad()
     def _score(self, network: InverseNetwork, rounds: Interactions) -> Fit:
         parts = [rounds[slice(start, start + CHUNK)] for start in range(0, len(rounds), CHUNK)]
-        losses = torch.cat([self._losses(network(part.contexts, part.feedback), part.actions) for part in parts])
-        chance = self._losses(torch.zeros(1, self._actions, device=self._device), rounds.actions[:1])
-        # Compared round by round with chance, whose loss is the same in every round.
+        leaning = [leanings(part.probabilities) for part in parts]
+        losses = torch.cat([
+            self._losses(network(part.contexts, part.feedback) + known, part.actions)
+            for part, known in zip(parts, leaning, strict=True)
+        ])  # fmt: skip
+        chance = self._losses(torch.cat(leaning), rounds.actions)
+        # Compared round by round; from the first round's on, as it is the same in every round if p is uniform.
+        excess = chance - chance[0]
         return Fit(
-            loss=float(losses.mean()), chance=float(chance), rounds=len(losses), held_out=True,
-            error=float(losses.std()) / len(losses) ** 0.5 if len(losses) > 1 else float("inf"),
+            loss=float(losses.mean()), chance=float(chance[0]) + float(excess.mean()), rounds=len(losses),
+            error=float((losses - excess).std()) / len(losses) ** 0.5 if len(losses) > 1 else float("inf"),
+            held_out=True, worth=worth(rounds.probabilities),
         )  # fmt: skip

@@ -1,6 +1,7 @@
 """The policy with the most decoded reward on a log: what Algorithm 1 exploits.
 
-Maximises sum_i pi(a_i | x_i) r_i over a class of policies; every action of the log was equally likely.
+Maximises sum_i pi(a_i | x_i) r_i over a class of policies. Where the actions of the log were not equally likely, r_i
+is the decoded reward over the probability of its action, up to a constant.
 """
 
 from __future__ import annotations

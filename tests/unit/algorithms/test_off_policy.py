@@ -161,8 +161,27 @@ def test_a_log_that_does_not_fit_the_problem_is_refused_and_changes_nothing(log,
     assert torch.equal(fitted.decode(log), before)
 
 
-def test_a_log_that_another_policy_wrote_is_refused(log):
-    with pytest.raises(InvalidInputError, match="drawn by another policy"):
+@pytest.mark.parametrize("policy", [worlds.stubborn, worlds.hardening])
+@pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
+def test_from_the_log_of_another_policy_it_learns_the_best_policy(models, policy):
+    fitted = learner(models).fit(worlds.log_of(worlds.finite(), policy, 24_000))
+    assert fitted.greedy([0, 1, 2]).tolist() == list(worlds.BEST)
+
+
+@pytest.mark.parametrize("policy", [worlds.stubborn, lambda contexts: torch.full((len(contexts), 4), 0.25)])
+def test_decoded_rewards_count_for_more_the_less_likely_their_actions_were(policy, monkeypatch):
+    seen = []
+    fitted = learner()
+    monkeypatch.setattr(type(fitted._policies), "maximise", lambda self, *rounds: seen.append(rounds))
+    log = worlds.log_of(worlds.finite(), policy, 6_000)
+    fitted.fit(log)
+    half = log[slice(3_000, None)]
+    taken = half.probabilities.gather(1, half.actions[:, None])[:, 0]
+    assert torch.equal(seen[0][2], 0.25 / taken * fitted.decode(half))
+
+
+def test_a_log_whose_probabilities_are_wrong_is_refused(log):
+    with pytest.raises(InvalidInputError, match="the actions contradict them"):
         learner().fit(replace(log, probabilities=torch.tensor([0.7, 0.1, 0.1, 0.1]).expand(len(log), 4)))
 
 

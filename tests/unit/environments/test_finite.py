@@ -22,6 +22,7 @@ from tacit.environments.finite import (
     react,
     react_to_each,
     step_trap,
+    widest_gap,
 )  # fmt: skip
 from tacit.errors import IdentifiabilityError, InvalidInputError
 
@@ -172,6 +173,14 @@ def test_the_same_source_makes_the_same_world():
     assert torch.equal(first.f, again.f)
     assert torch.equal(first.feedback, again.feedback)
     assert not torch.equal(first.f, other.f)
+
+
+@pytest.mark.parametrize("K", [8, 16, 64])
+def test_the_widest_gap_of_a_race_makes_the_second_best_action_one_of_many(K):
+    f = close_race(K, widest_gap(K) - 1e-9)[0].f
+    assert torch.allclose(f.sort(-1).values[:, :-1], f.amin(-1, keepdim=True).expand(-1, K - 1), atol=1e-6)
+    with pytest.raises(InvalidInputError, match=r"^gap: expected more than 0 and less than "):
+        close_race(K, widest_gap(K))
 
 
 @pytest.mark.parametrize("K", [8, 16, 64])

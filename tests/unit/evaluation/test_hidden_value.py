@@ -118,7 +118,7 @@ def test_what_speaks_against_the_log_is_said_as_well():
         ("groups", torch.zeros(5), "groups: expected a column of whole numbers, got torch.float32"),
         ("groups", torch.zeros(5, 2, dtype=torch.long), "groups: expected a column of whole numbers"),
         ("groups", torch.zeros(4, dtype=torch.long), "groups: expected one per decision, 5, got 4"),
-        ("rounds", "epsilon-greedy", "probabilities: the posterior is learned from uniformly drawn actions only"),
+        ("rounds", "epsilon-greedy", "probabilities: the decoder's error is measured on uniformly drawn actions only"),
     ],
 )
 def test_bad_input_is_named(name, wrong, problem):

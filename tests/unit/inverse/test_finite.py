@@ -1,4 +1,4 @@
-"""The exact inverse model: the best candidate of all, and nothing but uniform rounds to find it by."""
+"""The exact inverse model: the best candidate of all, whatever policy drew the rounds to find it by."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tacit.decoder import posterior
 from tacit.environments.finite import FiniteEnvironment, function_classes, random_instance
 from tacit.errors import CorruptFileError, InvalidInputError, NotFittedError
 from tacit.inverse import FiniteInverse
+from tacit.inverse.finite import count, logged_risks, risks
 from tests import worlds
 
 
@@ -30,14 +31,14 @@ def log() -> tacit.Interactions:
 
 def brute_force(f, phi, log: tacit.Interactions) -> tuple[float, list[float]]:
     """The least loss by the definition, one candidate and one round at a time; and the losses of all candidates."""
-    K = log.action_count
     losses = []
+    columns = (log.contexts, log.feedback, log.actions, log.probabilities.double())
     for rewards, meaning in product(f.tolist(), phi.tolist()):
         loss = 0.0
-        for x, y, a in zip(log.contexts.tolist(), log.feedback.tolist(), log.actions.tolist(), strict=True):
-            good, total = rewards[x], sum(rewards[x])
-            h = [value / total if meaning[x][y] else (1 - value) / (K - total) for value in good]
-            loss += sum((h[b] - (b == a)) ** 2 for b in range(K))
+        for x, y, a, p in zip(*(column.tolist() for column in columns), strict=True):
+            likely = [value if meaning[x][y] else 1 - value for value in rewards[x]]
+            joint = [chance * value for chance, value in zip(p, likely, strict=True)]
+            loss += sum((value / sum(joint) - (b == a)) ** 2 for b, value in enumerate(joint))
         losses.append(loss)
     return min(losses), losses
 
@@ -48,16 +49,19 @@ def log_of(contexts, feedback, actions, K: int) -> tacit.Interactions:
     )
 
 
+@pytest.mark.parametrize("policy", ["uniform", "another in every round"])
 @given(
     sizes=st.tuples(*[st.integers(1, 3)] * 2, *[st.integers(2, 3)] * 2, st.integers(1, 3), st.integers(1, 4)),
     rounds=st.integers(1, 12), seed=st.integers(0, 2**32),
 )  # fmt: skip
-def test_it_is_the_minimiser_that_brute_force_finds(sizes, rounds, seed):
+def test_it_is_the_minimiser_that_brute_force_finds(policy, sizes, rounds, seed):
     candidates, X, K, Y, rivals, scale = sizes
     source = torch.Generator().manual_seed(seed)
     f = 0.05 + 0.9 * torch.rand(candidates, X, K, generator=source, dtype=torch.float64) / scale
     phi = torch.randint(0, 2, (rivals, X, Y), generator=source).double()
     log = log_of(*(torch.randint(size, (rounds,), generator=source) for size in (X, Y, K)), K)
+    if policy != "uniform":
+        log = replace(log, probabilities=(2 * torch.randn(rounds, K, generator=source)).softmax(1))
 
     fitted = FiniteInverse(f, phi)
     fit = fitted.fit(log)
@@ -93,18 +97,56 @@ def test_with_many_rounds_it_is_the_true_posterior(seed):
     torch.testing.assert_close(fitted.posterior(log.contexts, log.feedback), truth)
 
 
-def test_its_fit_is_what_the_rounds_say(log):
+@pytest.mark.parametrize("policy", [worlds.stubborn, worlds.hardening])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_log_of_any_policy_leads_to_the_posterior_under_uniform_draws(policy, seed):
+    instance, candidates = worlds.instance(), worlds.classes()
+    log = worlds.log_of(worlds.finite(seed), policy, 20_000, seed)
+    fitted = FiniteInverse(candidates.f, candidates.phi)
+
+    assert fitted.fit(log).better_than_chance
+    truth = posterior(instance.f[log.contexts], instance.phi[log.contexts, log.feedback])
+    torch.testing.assert_close(fitted.posterior(log.contexts, log.feedback), truth)
+
+
+def test_round_by_round_or_counted_the_risks_of_uniform_rounds_are_the_same(log):
+    f, phi = worlds.classes().f, worlds.classes().phi
+    counts = count(log.contexts, log.feedback, log.actions, (3, 3, 4))
+    torch.testing.assert_close(logged_risks(f, phi, log), risks(f, phi, counts))
+
+
+def test_a_candidate_under_which_a_round_could_not_have_happened_is_not_chosen():
+    never = torch.tensor([[[0.0, 0.6, 0.3]]])
+    seldom = torch.tensor([[[0.1, 0.6, 0.3]]])
+    fitted = FiniteInverse(torch.cat([never, seldom]), torch.ones(1, 1, 1))
+    log = log_of(torch.zeros(50, dtype=torch.long), torch.zeros(50, dtype=torch.long), torch.zeros(50).long(), K=3)
+    fit = fitted.fit(replace(log, probabilities=torch.tensor([[1.0, 0.0, 0.0]]).expand(50, 3)))
+    assert torch.equal(fitted.tensors()["f"], seldom[0].double())
+    assert fit.loss == fit.chance == 0
+    assert not fit.better_than_chance
+
+
+@pytest.mark.parametrize("policy", ["uniform", "stubborn"])
+def test_its_fit_is_what_the_rounds_say(log, policy):
+    if policy == "stubborn":
+        log = worlds.log_of(worlds.finite(), worlds.stubborn, 3_000)
     fitted = model()
     fit = fitted.fit(log)
-    taken = torch.nn.functional.one_hot(log.actions, 4)
-    losses = (fitted.posterior(log.contexts, log.feedback) - taken).square().sum(1)
+    taken, p = torch.nn.functional.one_hot(log.actions, 4), log.probabilities.double()
+    joint = p * fitted.posterior(log.contexts, log.feedback)
+    losses = (joint / joint.sum(1, keepdim=True) - taken).square().sum(1)
+    chance = (p - taken).square().sum(1)
     assert fit.loss == pytest.approx(float(losses.mean()))
-    assert fit.error == pytest.approx(float(losses.std(unbiased=False)) / len(log) ** 0.5)
-    assert fit.chance == pytest.approx(float((0.25 - taken.double()).square().sum(1).mean()))
+    assert fit.error == pytest.approx(float((losses - chance).std(unbiased=False)) / len(log) ** 0.5)
+    assert fit.chance == pytest.approx(float(chance.mean()))
     assert (fit.rounds, fit.held_out) == (len(log), False)
+    assert min(fit.worth, fit.rounds) == pytest.approx(len(log) * (1 if policy == "uniform" else 0.3))
 
 
-def test_feedback_that_says_nothing_is_seldom_believed(log):
+@pytest.mark.parametrize("policy", ["uniform", "stubborn"])
+def test_feedback_that_says_nothing_is_seldom_believed(log, policy):
+    if policy == "stubborn":
+        log = worlds.log_of(worlds.finite(), worlds.stubborn, 3_000)
     fits = [model().fit(worlds.noise(log[slice(start, start + 60)])) for start in range(0, 2_400, 60)]
     # Of 40 fits; at a rate of one in a hundred, more than 2 would come once in 130 times.
     assert sum(fit.better_than_chance for fit in fits) <= 2
@@ -135,7 +177,6 @@ def test_indices_of_any_integer_type_mean_the_same(log, kind):
 @pytest.mark.parametrize(
     ("column", "values", "argument"),
     [
-        ("probabilities", torch.tensor([[0.26, 0.24, 0.25, 0.25]] * 5), "probabilities"),
         ("probabilities", torch.full((5, 5), 1 / 5), "probabilities"),
         ("probabilities", torch.full((5, 4), 0.2), "probabilities"),
         ("actions", torch.tensor([0, 1, 2, 3, 4]), "actions"),

@@ -55,7 +55,21 @@ def test_a_share_of_the_rounds_is_kept_back_to_score_on(log, rounds):
     assert module.LEAST_SHARE * rounds <= fit.rounds <= module.MOST_SHARE * rounds
 
 
-def test_feedback_that_says_nothing_is_not_believed(log):
+def test_of_rounds_that_are_worth_less_more_are_kept_back(log):
+    many = tacit.Interactions.concatenate([log] * 4)
+    training = InverseTraining(epochs=1, batch=1_000)
+    uniform, biased = (
+        model(training=training).fit(rounds).rounds
+        for rounds in (many, worlds.log_of(worlds.finite(), worlds.stubborn, len(many)))
+    )
+    # Those of 0.3 uniform rounds each would be 2,000, more than the share allows.
+    assert (uniform, biased) == (600, module.MOST_SHARE * len(many))
+
+
+@pytest.mark.parametrize("policy", ["uniform", "stubborn"])
+def test_feedback_that_says_nothing_is_not_believed(log, policy):
+    if policy == "stubborn":
+        log = worlds.log_of(worlds.finite(), worlds.stubborn, 1_500)
     # Fixed seeds; the rate is about one in a hundred.
     training = InverseTraining(epochs=3, batch=64)
     fits = [model(training=training, seed=seed).fit(worlds.noise(log, seed)) for seed in range(3)]
@@ -123,10 +137,45 @@ def test_it_forgets_what_it_knew_when_it_is_restored_to_before_it_was_fitted(log
         fitted.posterior(log.contexts, log.feedback)
 
 
-def test_rounds_that_were_not_drawn_uniformly_are_refused(log):
-    biased = replace(log, probabilities=torch.tensor([0.7, 0.1, 0.1, 0.1]).expand(len(log), 4))
-    with pytest.raises(InvalidInputError, match="uniformly"):
-        model().fit(biased)
+def test_the_log_of_another_policy_leads_to_the_posterior_under_uniform_draws():
+    biased = worlds.log_of(worlds.finite(), worlds.stubborn, 6_000)
+    fitted = model()
+    assert fitted.fit(biased).better_than_chance
+    world = worlds.instance()
+    contexts, feedback = torch.cartesian_prod(torch.arange(3), torch.arange(3)).unbind(1)
+    truth = posterior(world.f[contexts], world.phi[contexts, feedback])
+    found = fitted.posterior(contexts, feedback)
+    # The posterior under the policy itself leans towards action 2 and is far away.
+    own = posterior(world.f[contexts], world.phi[contexts, feedback], worlds.stubborn(contexts).double())
+    assert (found - truth).square().sum(1).mean() < 0.2 * (own - truth).square().sum(1).mean()
+
+
+@pytest.mark.parametrize("loss", ["squared", "log", None])
+def test_chance_is_what_the_probabilities_alone_foretell(log, loss):
+    biased = worlds.log_of(worlds.finite(), worlds.stubborn, 3_000)
+    fit = model(training=InverseTraining(loss=loss, epochs=1)).fit(biased)
+    p = worlds.stubborn(torch.zeros(1))[0]
+    expected = 1 - p.square().sum() if loss == "squared" else -(p * p.log()).sum()
+    # An average over some 900 rounds.
+    assert fit.chance == pytest.approx(float(expected), abs=0.1)
+    assert fit.worth == pytest.approx(0.3 * fit.rounds)
+
+
+@pytest.mark.parametrize("loss", ["squared", "log"])
+def test_uniform_rounds_are_learned_from_as_if_there_were_no_probabilities_to_the_last_bit(log, loss, monkeypatch):
+    training = replace(worlds.INVERSE, loss=loss, epochs=3)
+    fitted, plain = model(training=training), model(training=training)
+    fit = fitted.fit(log)
+    monkeypatch.setattr(module, "leanings", lambda probabilities: torch.zeros(probabilities.shape))
+    assert plain.fit(log) == fit
+    assert all(torch.equal(value, plain.tensors()[name]) for name, value in fitted.tensors().items())
+
+
+def test_without_a_loss_uniform_rounds_are_fitted_by_squared_loss_and_others_by_log_loss(log):
+    biased = worlds.log_of(worlds.finite(), worlds.stubborn, 1_500)
+    for rounds, loss in ((log, "squared"), (biased, "log")):
+        chosen, told = (model(training=InverseTraining(loss=name, epochs=1)) for name in (None, loss))
+        assert chosen.fit(rounds) == told.fit(rounds)
 
 
 @pytest.mark.parametrize("column", ["contexts", "feedback"])
