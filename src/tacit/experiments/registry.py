@@ -7,7 +7,8 @@ from importlib import import_module
 from tacit.errors import ExperimentError
 from tacit.experiments.spec import Experiment
 
-CLASSES = {"digits": "Digits", "logs": "Logs", "mnist": "Mnist", "theory": "Theory"}  # in the module of that name
+# The class is in the module of the experiment's name.
+CLASSES = {"digits": "Digits", "logs": "Logs", "mnist": "Mnist", "ope": "Ope", "theory": "Theory"}
 
 
 def named(name: str) -> Experiment:
