@@ -68,8 +68,9 @@ def decoder_error(
     log, h = Weighted.of(rounds, policy, None), _posteriors(posteriors, rounds)
     if not is_uniform(rounds.probabilities):
         raise InvalidInputError(
-            "probabilities", f"the decoder's error is measured on uniformly drawn actions only, 1/{rounds.action_count} "
-            "everywhere, and these were drawn by another policy; give rounds that were drawn uniformly"
+            "probabilities",
+            f"the decoder's error is measured on uniformly drawn actions only, 1/{rounds.action_count} everywhere, and "
+            "these were drawn by another policy; give rounds that were drawn uniformly",
         )
     group, sizes, frequency = _frequencies(log, h, groups)
     beta, sigma = decoder.beta, decoder.sigma
