@@ -24,7 +24,7 @@ WARM_UP = 3
 def check_names(settings: str, loss: str, optimiser: str) -> None:
     """Refuse a loss or an optimiser that is not one of ours: it would be taken for another."""
     for value, names in ((loss, get_args(LossName)), (optimiser, get_args(OptimiserName))):
-        if value not in names:
+        if not isinstance(value, str) or value not in names:
             raise InvalidInputError(settings, f"expected one of {', '.join(names)}, got {value!r}")
 
 
