@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tacit.errors import IdentifiabilityError, InvalidInputError
-from tacit.interactions import check_action_count
+from tacit.interactions import check_action_count, check_real
 
 
 def G(v: Tensor, beta: float, sigma: float) -> Tensor:
@@ -43,7 +43,7 @@ def sigma_of(alpha: float, theta: float, K: int) -> float:
     """The widest ramp that Lemma 4 allows; refuses values for which reward 1 and 0 cannot be told apart."""
     check_action_count(K)
     for name, value in (("alpha", alpha), ("theta", theta)):
-        if not math.isfinite(value) or value <= 0:
+        if not math.isfinite(check_real(value, name)) or value <= 0:
             raise IdentifiabilityError(name, f"must be a positive number, got {value}")
     if theta > min(1.0, alpha):
         raise IdentifiabilityError(
@@ -77,6 +77,8 @@ class Decoder:
     sigma: float
 
     def __post_init__(self) -> None:
+        for name in ("theta_over_alpha", "sigma"):
+            object.__setattr__(self, name, check_real(getattr(self, name), name))
         if not (math.isfinite(self.sigma) and self.sigma >= 0):
             raise InvalidInputError("sigma", f"the width of the ramp must be a number >= 0, got {self.sigma}")
         if not self.sigma < self.theta_over_alpha <= 1:

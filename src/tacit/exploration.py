@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from tacit.errors import InvalidInputError
+from tacit.interactions import check_real
 
 
 def uniform(n: int, K: int, device: torch.device | str = "cpu") -> Tensor:
@@ -61,7 +62,7 @@ class Constant(Schedule):
     value: float
 
     def __post_init__(self) -> None:
-        _check_positive("gamma", self.value)
+        object.__setattr__(self, "value", _positive("gamma", self.value))
 
     def gamma(self, t: Tensor, K: int) -> Tensor:
         return torch.full_like(t, self.value, dtype=torch.get_default_dtype())
@@ -74,12 +75,14 @@ class SquareRoot(Schedule):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_positive("scale", self.scale)
+        object.__setattr__(self, "scale", _positive("scale", self.scale))
 
     def gamma(self, t: Tensor, K: int) -> Tensor:
         return self.scale * (K * t.to(torch.get_default_dtype())).sqrt()
 
 
-def _check_positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
+def _positive(name: str, value: object) -> float:
+    number = check_real(value, name)
+    if not (math.isfinite(number) and number > 0):
         raise InvalidInputError(name, f"must be a positive number, got {value}")
+    return number

@@ -5,6 +5,7 @@ Imports nothing of tacit but errors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -214,11 +215,13 @@ def check_probabilities(probabilities: Tensor) -> None:
     _refuse_first((totals - 1).abs() > PROBABILITY_TOLERANCE, "probabilities", "they do not sum to 1", advice, totals)
 
 
-def check_action_count(count: object) -> None:
-    if isinstance(count, bool) or not isinstance(count, int) or count < 2:
+def check_action_count(count: object) -> int:
+    try:
+        return check_whole(count, 2, "actions")
+    except InvalidInputError as error:
         raise InvalidInputError(
             "actions", f"expected at least two actions to choose from, got {count!r}: with one there is no choice"
-        )
+        ) from error
 
 
 def check_finite(values: Tensor, name: str) -> None:
@@ -255,6 +258,27 @@ def check_count(values: Tensor, count: int, name: str) -> None:
 
 
 def check_positive_count(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidInputError(name, f"expected a whole number, at least 1, got {value!r}")
-    return value
+    return check_whole(value, 1, name)
+
+
+def check_whole(value: object, least: int, name: str) -> int:
+    """A whole number, numpy's among them, as Python's, which alone can be saved; no truth value is one."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
+        return int(value)
+    raise InvalidInputError(name, f"expected a whole number, at least {least}, got {value!r}")
+
+
+def check_real(value: object, name: str) -> float:
+    """A number, numpy's among them, as Python's; whether it is finite is for the caller to ask."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InvalidInputError(name, f"expected a number, got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def check_kind(value: object, kind: type, name: str) -> None:
+    """Refuse what only fails long after it was given."""
+    if not isinstance(value, kind):
+        raise InvalidInputError(name, f"expected {kind.__name__}, got {value!r}")

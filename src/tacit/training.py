@@ -24,7 +24,7 @@ WARM_UP = 3
 def check_names(settings: str, loss: str, optimiser: str) -> None:
     """Refuse a loss or an optimiser that is not one of ours: it would be taken for another."""
     for value, names in ((loss, get_args(LossName)), (optimiser, get_args(OptimiserName))):
-        if value not in names:
+        if not isinstance(value, str) or value not in names:
             raise InvalidInputError(settings, f"expected one of {', '.join(names)}, got {value!r}")
 
 
@@ -80,11 +80,15 @@ def optimiser_tensors(optim: Optimizer) -> dict[str, Tensor]:
 def restore_optimiser(optim: Optimizer, tensors: Mapping[str, Tensor]) -> None:
     """Take back what `optimiser_tensors` gave, copied: steps change state in place."""
     document = optim.state_dict()
+    parameters = optim.param_groups[0]["params"]
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         number, _, name = key.partition(".")
-        if not number.isdecimal() or int(number) >= len(document["param_groups"][0]["params"]):
+        if not number.isdecimal() or int(number) >= len(parameters):
             raise CorruptFileError(f"the saved optimiser does not fit its network: it has no parameter {number!r}")
+        shape = parameters[int(number)].shape
+        if value.shape not in (shape, ()):
+            raise CorruptFileError(f"the saved optimiser does not fit its network: {key} is {tuple(value.shape)}")
         state.setdefault(int(number), {})[name] = value.clone()
     document["state"] = state
     optim.load_state_dict(document)

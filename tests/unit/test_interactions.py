@@ -20,6 +20,7 @@ from tacit.interactions import (
     check_finite,
     check_interactions,
     check_positive_count,
+    check_real,
     checked_before,
 )  # fmt: skip
 
@@ -259,3 +260,21 @@ def test_a_log_of_single_numbers_is_refused():
 def test_rows_of_a_decision_are_one_number_each(rows):
     with pytest.raises(InvalidInputError, match=r"^decision: "):
         decision()[rows]
+
+
+@pytest.mark.parametrize("number", [np.int64(3), np.int32(3), np.uint8(3)])
+def test_whole_numbers_of_numpy_become_those_of_python(number):
+    assert type(check_positive_count(number, "explore")) is int
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.float16(0.5), 0.5])
+def test_numbers_of_numpy_become_those_of_python(number):
+    assert type(check_real(number, "scale")) is float
+
+
+@pytest.mark.parametrize(
+    "number", [None, "1", True, [1], 1j, torch.tensor(1.0)], ids=repr
+)
+def test_what_is_no_number_is_refused(number):
+    with pytest.raises(InvalidInputError, match=r"^scale: expected a number"):
+        check_real(number, "scale")

@@ -348,3 +348,9 @@ def test_the_search_for_unpickling_finds_it(line):
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_nothing_is_unpickled(path):
     assert [line for line in path.read_text(encoding="utf-8").splitlines() if UNSAFE.search(line)] == []
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b"], ids=["too long", "null byte"])
+def test_a_folder_that_cannot_exist_is_a_failed_save(tmp_path, name):
+    with pytest.raises(SaveError, match="could not write"):
+        write_folder(tmp_path / name, {}, {})

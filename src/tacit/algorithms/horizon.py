@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tacit.algorithms import theory
 from tacit.errors import InvalidInputError
-from tacit.interactions import check_positive_count
+from tacit.interactions import check_positive_count, check_real
 from tacit.oracles.vovk import regret_bound
 
 
@@ -26,9 +26,9 @@ class Horizon:
 
     def __post_init__(self) -> None:
         check_positive_count(self.rounds, "rounds")
-        if self.reward_models < 2:
+        if check_positive_count(self.reward_models, "reward_models") < 2:
             raise InvalidInputError("reward_models", f"needs at least two to choose from, got {self.reward_models}")
-        if not (math.isfinite(self.scale) and self.scale > 0):
+        if not (math.isfinite(check_real(self.scale, "scale")) and self.scale > 0):
             raise InvalidInputError("scale", f"must be a positive number, got {self.scale}")
 
     def off_policy_rounds(self, K: int, sigma: float) -> int:

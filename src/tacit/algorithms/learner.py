@@ -19,7 +19,16 @@ from tacit.algorithms.store import Store
 from tacit.decoder import Decoder
 from tacit.encoders import Problem
 from tacit.errors import InvalidInputError, UntrustworthyDecoderError
-from tacit.interactions import Decision, Ids, Interactions, as_tensor, check_actions, check_count
+from tacit.interactions import (
+    Decision,
+    Ids,
+    Interactions,
+    as_tensor,
+    check_actions,
+    check_count,
+    check_kind,
+    check_whole,
+)
 from tacit.inverse import Fit
 from tacit.seeding import generator
 
@@ -28,11 +37,13 @@ class Learner(ABC):
     """Chooses actions and learns from feedback alone."""
 
     def __init__(self, problem: Problem, models: Models, decoder: Decoder | None, seed: int) -> None:
+        check_kind(models, Models, "models")
         self.problem = problem
         self.models = models
-        self.seed = seed
+        self.seed = seed = check_whole(seed, 0, "seed")
         # One action out of K is right and always rewarded, unless told otherwise.
-        self.decoder = decoder or Decoder.from_assumption(alpha=1, theta=1, K=problem.actions)
+        self.decoder = Decoder.from_assumption(1, 1, problem.actions) if decoder is None else decoder
+        check_kind(self.decoder, Decoder, "decoder")
         self.fit_quality: Fit | None = None
         self.ledger = Ledger()
         self._draws = generator(seed, "draws", models.device)

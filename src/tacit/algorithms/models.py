@@ -10,6 +10,7 @@ from torch import Tensor
 
 from tacit.encoders import Category, Problem
 from tacit.errors import InvalidInputError
+from tacit.interactions import check_kind
 from tacit.inverse import FiniteInverse, InverseModel, InverseTraining, NetworkInverse
 from tacit.oracles import (
     FinitePolicies,
@@ -55,6 +56,14 @@ class Networks(Models):
     oracle_training: OracleTraining = field(default_factory=OracleTraining)
     on: str = field(default_factory=best_device)
 
+    def __post_init__(self) -> None:
+        check_kind(self.inverse_training, InverseTraining, "inverse_training")
+        check_kind(self.oracle_training, OracleTraining, "oracle_training")
+        try:
+            torch.device(self.on)  # whether it is here is another question: what is loaded may move elsewhere
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise InvalidInputError("on", f"expected cpu, cuda or cuda:NUMBER, got {self.on!r}") from error
+
     @classmethod
     def paper(cls, on: str | None = None) -> Networks:
         """The recipe of the paper's image experiment: COCOB and squared loss, each round learned from once."""
@@ -88,6 +97,8 @@ class FiniteClasses(Models):
     phi: Tensor
 
     def __post_init__(self) -> None:
+        check_kind(self.f, Tensor, "f")
+        check_kind(self.phi, Tensor, "phi")
         if self.f.ndim != 3 or self.phi.ndim != 3 or self.f.shape[1] != self.phi.shape[1]:
             raise InvalidInputError(
                 "FiniteClasses", "expected f (|F|, contexts, K) and phi (|Phi|, contexts, feedbacks) over the same "

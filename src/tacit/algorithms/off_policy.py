@@ -45,7 +45,7 @@ class OffPolicy(Learner):
         self, actions: int, context: Space, feedback: Space, *, explore: int | Horizon | None = None,
         decoder: Decoder | None = None, models: Models | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
-        super().__init__(Problem(actions, context, feedback), models or Networks(), decoder, seed)
+        super().__init__(Problem(actions, context, feedback), Networks() if models is None else models, decoder, seed)
         if isinstance(explore, Horizon):
             explore = explore.off_policy_rounds(actions, self.decoder.sigma)
         self.explore = None if explore is None else check_positive_count(explore, "explore")

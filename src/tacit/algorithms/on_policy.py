@@ -23,9 +23,9 @@ from tacit.algorithms.models import Models, Networks
 from tacit.algorithms.store import Store
 from tacit.decoder import Decoder
 from tacit.encoders import Problem, Space
-from tacit.errors import InvalidInputError, NotFittedError
+from tacit.errors import NotFittedError
 from tacit.exploration import Schedule, SquareRoot
-from tacit.interactions import Ids, Interactions, check_positive_count
+from tacit.interactions import Ids, Interactions, check_kind, check_positive_count
 
 
 class OnPolicy(Learner):
@@ -40,14 +40,13 @@ class OnPolicy(Learner):
         self, actions: int, context: Space, feedback: Space, *, explore: int | Horizon,
         decoder: Decoder | None = None, schedule: Schedule | None = None, models: Models | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
-        super().__init__(Problem(actions, context, feedback), models or Networks(), decoder, seed)
+        super().__init__(Problem(actions, context, feedback), Networks() if models is None else models, decoder, seed)
         if isinstance(explore, Horizon):
             schedule = schedule or exploration.Constant(explore.gamma(actions, self.decoder.sigma))
             explore = explore.on_policy_rounds(actions, self.decoder.sigma)
         self.explore = check_positive_count(explore, "explore")
-        self.schedule = schedule or SquareRoot()
-        if not isinstance(self.schedule, Schedule):
-            raise InvalidInputError("schedule", f"expected a Schedule, got {schedule!r}")
+        self.schedule = SquareRoot() if schedule is None else schedule
+        check_kind(self.schedule, Schedule, "schedule")
         self._oracle = self.models.oracle(self.problem, self._training)
         self._store = Store(self.explore, self.problem)
 

@@ -13,7 +13,7 @@ from tacit.algorithms.ledger import Ledger
 from tacit.algorithms.models import FiniteClasses, Models, Networks, best_device
 from tacit.decoder import Decoder
 from tacit.encoders import Category, Image, Problem, Space, Table
-from tacit.errors import CorruptFileError, InvalidInputError, SaveError
+from tacit.errors import CorruptFileError, SaveError
 from tacit.exploration import Constant, SquareRoot
 from tacit.inverse import Fit, InverseTraining
 from tacit.oracles import OracleTraining
@@ -62,6 +62,8 @@ def load(folder: Path, kinds: Kinds, device: str | None = None) -> Learner:
         )
     parts: Parts = {}
     for key, value in tensors.items():
+        if value.is_floating_point() and not bool(value.isfinite().all()):
+            raise CorruptFileError(f"{folder}: {key} holds numbers that are not finite; go back to an earlier save")
         part, _, name = key.partition("/")
         parts.setdefault(part, {})[name] = value
     try:
@@ -69,7 +71,7 @@ def load(folder: Path, kinds: Kinds, device: str | None = None) -> Learner:
         learner.ledger = Ledger.restored(document["decisions"], parts["ledger"])
         learner.fit_quality = None if document["fit"] is None else _rebuilt_as(Fit, document["fit"])
         learner.restore(parts)
-    except (KeyError, TypeError, AttributeError, IndexError, RuntimeError, InvalidInputError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, RuntimeError, ValueError, OverflowError) as error:
         raise CorruptFileError(f"{folder} is not a learner that this version of tacit can read: {error!r}") from error
     return learner
 

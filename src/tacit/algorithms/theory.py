@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 
 from tacit.errors import InvalidInputError
-from tacit.interactions import check_action_count
+from tacit.interactions import check_action_count, check_real
 
 
 def off_policy_rounds(T: int, K: int, sigma: float, class_size: int, scale: float = 1.0) -> int:
@@ -80,5 +80,5 @@ def _log_class(T: int, K: int, sigma: float, class_size: int) -> float:
 
 
 def _check(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
+    if not (math.isfinite(check_real(value, name)) and value > 0):
         raise InvalidInputError(name, f"must be a positive number, got {value}")

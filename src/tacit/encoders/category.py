@@ -19,7 +19,7 @@ class Category(Space):
     count: int
 
     def __post_init__(self) -> None:
-        check_positive_count(self.count, "count")
+        object.__setattr__(self, "count", check_positive_count(self.count, "count"))
 
     @property
     def shape(self) -> tuple[int, ...]:

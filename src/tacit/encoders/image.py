@@ -30,7 +30,7 @@ class Image(Space):
 
     def __post_init__(self) -> None:
         for name in ("height", "width", "channels"):
-            check_positive_count(getattr(self, name), name)
+            object.__setattr__(self, name, check_positive_count(getattr(self, name), name))
         if min(self.height, self.width) < SMALLEST:
             raise InvalidInputError(
                 "Image", f"needs at least {SMALLEST} x {SMALLEST} pixels, got {self.height} x {self.width}"

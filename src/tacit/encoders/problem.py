@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tacit.encoders.base import Space
-from tacit.interactions import check_action_count
+from tacit.interactions import check_action_count, check_kind
 
 
 @dataclass(frozen=True)
@@ -17,4 +17,6 @@ class Problem:
     feedback: Space
 
     def __post_init__(self) -> None:
-        check_action_count(self.actions)
+        object.__setattr__(self, "actions", check_action_count(self.actions))
+        check_kind(self.context, Space, "context")
+        check_kind(self.feedback, Space, "feedback")

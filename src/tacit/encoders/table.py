@@ -22,7 +22,7 @@ class Table(Space):
     columns: int
 
     def __post_init__(self) -> None:
-        check_positive_count(self.columns, "columns")
+        object.__setattr__(self, "columns", check_positive_count(self.columns, "columns"))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tacit.errors import CorruptFileError, ExperimentError
 from tacit.experiments.spec import Experiment, Origin, Row, Settings
-from tacit.storage import Document, Json, read_json, write_json
+from tacit.storage import Document, Json, read_json, write_bytes, write_json
 
 FIGURES = "figures.json"
 
@@ -41,6 +41,12 @@ class Results:
 
     def write(self, experiment: Experiment, row: Row) -> None:
         write_json(self._path(experiment, row.settings), _document(row))
+
+    def check_writable(self, experiment: Experiment) -> None:
+        """Refuse to start what could not be kept: SaveError."""
+        probe = self.home(experiment) / "cells" / "probe"
+        write_bytes(probe, b"")
+        probe.unlink(missing_ok=True)
 
     def read(self, experiment: Experiment, settings: Settings) -> Row | None:
         """The row of a cell, if it was ever run."""

@@ -61,6 +61,7 @@ def run(
     cells = results.cells(experiment)
     waiting = [settings for settings in cells if not _done(results.read(experiment, settings))]
     if waiting:
+        results.check_writable(experiment)
         experiment.prepare(place)
         jobs = min(jobs, len(waiting))
         threads = max(1, torch.get_num_threads() // jobs)

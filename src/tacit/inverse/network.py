@@ -11,8 +11,8 @@ from torch.nn import functional
 from torch.optim import Optimizer
 
 from tacit.encoders.base import WIDTH, Space
-from tacit.errors import InvalidInputError, NotFittedError
-from tacit.interactions import Interactions
+from tacit.errors import NotFittedError
+from tacit.interactions import Interactions, check_whole
 from tacit.inverse.base import Fit, InverseModel, check_rounds, is_uniform, leanings, worth
 from tacit.seeding import initialisation
 from tacit.storage import load_module
@@ -56,8 +56,8 @@ class InverseTraining:
 
     def __post_init__(self) -> None:
         check_names("InverseTraining", self.loss or "squared", self.optimiser)
-        if min(self.epochs, self.batch, 1 if self.patience is None else self.patience, self.starts) < 1:
-            raise InvalidInputError("InverseTraining", "epochs, batch, patience and starts must be at least 1")
+        for name in ("epochs", "batch", "starts", *(() if self.patience is None else ("patience",))):
+            object.__setattr__(self, name, check_whole(getattr(self, name), 1, f"InverseTraining.{name}"))
 
 
 class InverseNetwork(nn.Module):

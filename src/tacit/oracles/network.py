@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tacit.encoders.base import WIDTH, Space
-from tacit.errors import InvalidInputError
+from tacit.interactions import check_whole
 from tacit.oracles.base import Oracle
 from tacit.oracles.replay import Replay
 from tacit.seeding import initialisation
@@ -49,10 +49,8 @@ class OracleTraining:
 
     def __post_init__(self) -> None:
         check_names("OracleTraining", self.loss, self.optimiser)
-        if min(self.replay, self.warm_up) < 0 or min(self.batch, self.capacity) < 1:
-            raise InvalidInputError(
-                "OracleTraining", "replay and warm_up cannot be negative; batch and capacity must be at least 1"
-            )
+        for name, least in (("replay", 0), ("warm_up", 0), ("batch", 1), ("capacity", 1)):
+            object.__setattr__(self, name, check_whole(getattr(self, name), least, f"OracleTraining.{name}"))
 
 
 class OracleNetwork(nn.Module):

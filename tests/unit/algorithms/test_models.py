@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -81,3 +82,43 @@ def test_networks_are_used_where_nothing_else_is_said(monkeypatch):
 def test_a_gpu_is_used_if_there_is_one(monkeypatch, available, device):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
     assert best_device() == tacit.Networks().on == tacit.Networks.paper().on == device
+
+
+@pytest.mark.parametrize(
+    ("settings", "argument"),
+    [
+        ({"context": None}, "context"), ({"feedback": "image"}, "feedback"), ({"decoder": 0}, "decoder"),
+        ({"models": "networks"}, "models"), ({"models": 0}, "models"), ({"schedule": 0}, "schedule"),
+    ],
+)  # fmt: skip
+def test_a_learner_refuses_at_once_what_would_fail_after_exploration(settings, argument):
+    table = tacit.Table(2)
+    with pytest.raises(InvalidInputError, match=f"^{argument}: expected "):
+        tacit.OnPolicy(**{"actions": 3, "context": table, "feedback": table, "explore": 5} | settings)
+
+
+@pytest.mark.parametrize("wrong", [None, "3", 1.5, 2.0, True, float("nan"), -1])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(tacit.InverseTraining, "epochs"), (tacit.InverseTraining, "starts"), (tacit.OracleTraining, "batch")],
+)
+def test_a_training_refuses_at_once_what_is_no_count(kind, name, wrong):
+    with pytest.raises(InvalidInputError, match=f"^{kind.__name__}.{name}: expected a whole number"):
+        kind(**{name: wrong})
+
+
+@pytest.mark.parametrize("wrong", [None, 3.5, "tpu9"])
+def test_networks_refuse_at_once_what_is_no_training_and_no_device(wrong):
+    for name in ("inverse_training", "oracle_training", "on"):
+        with pytest.raises(InvalidInputError, match=f"^{name}: expected "):
+            tacit.Networks(**{name: wrong})
+
+
+def test_a_learner_of_numpy_numbers_can_be_saved(tmp_path):
+    eight, half = np.int64(8), np.float32(0.5)
+    learner = tacit.OnPolicy(
+        eight, tacit.Table(eight), tacit.Category(eight), explore=eight, seed=eight, schedule=tacit.SquareRoot(half),
+        decoder=tacit.Decoder(half, half / 2), models=tacit.Networks(tacit.InverseTraining(epochs=eight)),
+    )  # fmt: skip
+    learner.save(tmp_path)
+    assert tacit.load(tmp_path).problem == learner.problem

@@ -331,3 +331,23 @@ def test_a_missing_part_is_refused(tmp_path, name, part):
 
 def test_every_kind_that_is_saved_has_a_name_of_its_own():
     assert len(saving.KINDS) == len(saving.SAVED)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("oracle/network.head.bias", torch.full((4,), torch.nan), "not finite"),
+        ("oracle/optimiser.0.exp_avg", torch.zeros(7), "does not fit its network"),
+        ("oracle/replay.seen", torch.zeros(7), "not a learner"),
+        ("store/progress", torch.zeros(7), "not a learner"),
+    ],
+)
+def test_tensors_that_cannot_be_a_learners_are_refused(tmp_path, name, value, said):
+    environment, learner = made("networks, on-policy")
+    worlds.play(learner, environment, 900)
+    learner.save(tmp_path)
+    document, tensors = read_folder(tmp_path)
+    assert name in tensors
+    write_folder(tmp_path, document, tensors | {name: value})
+    with pytest.raises(CorruptFileError, match=said):
+        tacit.load(tmp_path, device="cpu")

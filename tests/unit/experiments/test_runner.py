@@ -169,3 +169,11 @@ def test_a_cell_is_called_by_what_sets_it_apart():
     cells = [{"size": 1, "seed": 0}, {"size": 1, "seed": 1}]
     assert [label(cell, varying(cells)) for cell in cells] == ["seed=0", "seed=1"]
     assert label(cells[0], varying(cells[:1])) == "size=1 seed=0"
+
+
+def test_nothing_is_run_whose_row_could_not_be_kept(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    heard = io.StringIO()
+    with pytest.raises(SaveError, match="could not write"):
+        run(Fake(), Results(tmp_path / "file" / "results"), Place(), 1, Console(file=heard, force_terminal=True))
+    assert heard.getvalue() == ""
