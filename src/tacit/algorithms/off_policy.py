@@ -29,6 +29,7 @@ from tacit.algorithms.store import Store
 from tacit.decoder import Decoder
 from tacit.encoders import Problem, Space
 from tacit.errors import InvalidInputError, NotFittedError
+from tacit.health import Sample
 from tacit.interactions import Ids, Interactions, check_interactions, check_positive_count
 
 NO_POLICY = "there is no policy yet: call fit(log), or give `explore` to learn while acting"
@@ -62,6 +63,8 @@ class OffPolicy(Learner):
         """
         rounds = learnable(self._checked(log))
         self._grounded = False
+        self._sample = Sample()
+        self._sample.add(rounds, torch.full((len(rounds),), torch.nan, device=rounds.actions.device))
         self._ground(rounds)
         self._grounded = True
         return self
