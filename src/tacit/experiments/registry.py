@@ -7,7 +7,8 @@ from importlib import import_module
 from tacit.errors import ExperimentError
 from tacit.experiments.spec import Experiment
 
-CLASSES = {"digits": "Digits", "logs": "Logs", "mnist": "Mnist", "theory": "Theory"}  # in the module of that name
+# Each in the module of its name.
+CLASSES = {"digits": "Digits", "health": "Health", "logs": "Logs", "mnist": "Mnist", "theory": "Theory"}
 
 
 def named(name: str) -> Experiment:
