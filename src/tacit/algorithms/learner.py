@@ -151,7 +151,7 @@ class Learner(ABC):
         self._grounded = bool(parts["progress"]["grounded"])
         # A model that was never fitted has no tensors, so there is no such part.
         self._inverse.restore(parts["inverse"] if self._grounded else parts.get("inverse", {}))
-        self._sample.restore(parts.get("sample", {}), self.models.device)
+        self._sample = Sample.restored(parts.get("sample", {}), self.models.device)
         self._restore_parts(parts)
 
     def _checked_contexts(self, contexts: object) -> Tensor:

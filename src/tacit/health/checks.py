@@ -126,7 +126,7 @@ def _changes(evidence: Evidence) -> Iterator[tuple[str, Estimate]]:
         for name, rows in [("all contexts", everything), *evidence.segments]:
             early, late = rows[rows < half], rows[rows >= half]
             yield from _compared(f"early and late uniform rounds, {name}", uniform[early], uniform[late], evidence)
-    if evidence.subject.values is None:
+    if evidence.subject.predict is None:
         return
     acted = evidence.acted
     greedy, before = evidence.greedy(acted), evidence.greedy(uniform)
@@ -134,7 +134,7 @@ def _changes(evidence: Evidence) -> Iterator[tuple[str, Estimate]]:
     for action in range(K):
         # Only where the action is the best: which contexts these are does not depend on who drew it.
         taken = (acted.rounds.actions == action) & (greedy == action)
-        explored = (uniform.rounds.actions == action) & (before == action) & ~uniform.decoded.isfinite()
+        explored = (uniform.rounds.actions == action) & (before == action) & ~uniform.decoded
         name = f"action {action} where it seems best"
         then, now = uniform[explored.nonzero()[:, 0]], acted[taken.nonzero()[:, 0]]
         yield from _compared(f"uniform and latest rounds, {name}", then, now, evidence)
@@ -175,7 +175,7 @@ def _taken(kept: Kept) -> Tensor:
 
 def _ranks(values: Tensor) -> Tensor:
     """The share of values below each, ties counting half: (n,)."""
-    ordered = values.sort().values
+    ordered = values.sort()[0]
     below, upto = (torch.searchsorted(ordered, values, right=right) for right in (False, True))
     return (below + upto).double() / (2 * len(values))
 

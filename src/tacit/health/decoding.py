@@ -17,8 +17,8 @@ NOT_ASKED = "not asked: too few uniform rounds"
 LITTLE = 0.1  # of one rewarded action in each context, decoded under uniform draws
 COMMON = 0.5  # of uniform rounds read as reward: no longer the rarer event
 SHRUNK, LOST = 0.6, 0.3  # what the posterior says, times this, is what happens
-TRACE = 0.06  # of the doubt among the other actions that feedback may take away, beyond reward
-WEAK = 0.35  # of what feedback tells in the other rounds that it has to tell in a segment
+TRACE = 0.08  # of the doubt among the other actions that feedback may take away, beyond reward
+WEAK = 0.3  # of what feedback tells in the other rounds that it has to tell in a segment
 
 
 def chance(evidence: Evidence) -> Check:
@@ -44,12 +44,12 @@ def margin(evidence: Evidence) -> Check:
         return Check("margin", "ok", NOT_ASKED)
     rounds, decoder = evidence.uniform.rounds, evidence.subject.decoder
     # The decoder in use, where there is one: it learned from these rounds, but from all of them.
-    h = evidence.honest if evidence.subject.values is None else evidence.own(evidence.uniform)
+    h = evidence.honest if evidence.subject.predict is None else evidence.own(evidence.uniform)
     decoded = Estimate.mean(decoder.decode(h, rounds.actions)).scaled(evidence.K)
     z = critical()
     found = f"of one good action in each context, {decoded.percent(z)} is decoded as reward"
     fit = evidence.subject.fit
-    blind = evidence.subject.values is None and fit is not None and fit.better_than_chance
+    blind = evidence.subject.predict is None and fit is not None and fit.better_than_chance
     if blind or decoded.high(z) < LITTLE:
         advice = (
             f"Posteriors rarely reach the ramp, which starts at {decoder.beta:.2f}: the wrong actions are too much "
@@ -119,7 +119,7 @@ def calibration(evidence: Evidence) -> Check:
 
 def trace(evidence: Evidence) -> Check:
     """Given context and reward, does feedback still tell the action?"""
-    if not evidence.enough or evidence.subject.values is None or evidence.K < 3:
+    if not evidence.enough or evidence.subject.predict is None or evidence.K < 3:
         return Check("trace", "ok", "not asked: it takes a learned policy, three actions and enough uniform rounds")
     left = _left_over(evidence)
     if left is None:
@@ -142,13 +142,17 @@ def segments(evidence: Evidence) -> Check:
     rounds = evidence.uniform.rounds
     towards, _ = information(evidence.honest, rounds.actions, rounds.probabilities.double())
     spread, z = float(towards.std()), critical(len(evidence.segments))
+    own = None
+    if evidence.subject.predict is not None:
+        own, _ = information(evidence.own(evidence.uniform), rounds.actions, rounds.probabilities.double())
     found = []
     for name, rows in evidence.segments:
         within = torch.zeros_like(towards, dtype=torch.bool).index_fill(0, rows, True)
         lack = Estimate.mean(towards[~within], spread).minus(Estimate.mean(towards[within], spread))
-        # Both models have to fail there: one alone may have had too few of its rounds to learn from.
-        share = max(_share(towards[half], within[half]) for half, _ in evidence.halves)
-        found.append((share, lack.low(z), name))
+        # Each model has to fail there, the one in use as well: those of a half may have had too few rounds of it.
+        shares = [_share(towards[half], within[half]) for half, _ in evidence.halves]
+        shares += [] if own is None else [_share(own, within)]
+        found.append((max(shares), lack.low(z), name))
     share, lack_low, where = min(found)
     text = f"in {where}, the weakest of {len(found)} segments, feedback tells {100 * share:.0f} % as much as elsewhere"
     if share < WEAK and lack_low > 0:

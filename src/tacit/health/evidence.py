@@ -33,7 +33,7 @@ class Subject:
     fit: Fit | None
     inverse: InverseModel
     fresh: Callable[[torch.Generator], InverseModel]
-    values: Callable[[Tensor], Tensor] | None  # None while it explores
+    predict: Callable[[Tensor], Tensor] | None  # (n, K), the highest is the greedy action; None while it explores
     seed: int
 
 
@@ -47,7 +47,7 @@ class Evidence:
         self.uniform = kept[kept.uniform.nonzero()[:, 0]]
         self.latest = kept[(kept.when >= sample.seen - LATEST).nonzero()[:, 0]]
         # Rounds that the decoder in use was not learned from.
-        self.acted = self.latest[self.latest.decoded.isfinite().nonzero()[:, 0]]
+        self.acted = self.latest[self.latest.decoded.nonzero()[:, 0]]
         self.K = subject.problem.actions
         self._source = generator(subject.seed, "health")
 
@@ -63,7 +63,7 @@ class Evidence:
     def halves(self) -> tuple[tuple[Tensor, InverseModel], ...]:
         """Two random halves of the uniform rounds, each with an inverse model learned from the other."""
         order = torch.randperm(len(self.uniform), generator=self._source).to(self.uniform.when.device)
-        parts = order[: len(order) // 2].sort().values, order[len(order) // 2 :].sort().values
+        parts = order[: len(order) // 2].sort()[0], order[len(order) // 2 :].sort()[0]
         models: list[InverseModel] = []
         for other in reversed(parts):
             model = self.subject.fresh(generator(self.subject.seed, f"health {len(models)}", other.device))
@@ -86,9 +86,9 @@ class Evidence:
 
     def greedy(self, kept: Kept) -> Tensor:
         """What the learner would do in these rounds (n,)."""
-        assert self.subject.values is not None
+        assert self.subject.predict is not None
         parts = kept.rounds.contexts.split(CHUNK)
-        return torch.cat([self.subject.values(part).argmax(-1) for part in parts])
+        return torch.cat([self.subject.predict(part).argmax(-1) for part in parts])
 
     @cached_property
     def segments(self) -> list[tuple[str, Tensor]]:
@@ -120,7 +120,7 @@ class Evidence:
                 yield from _halves(f"column {column}", contexts[:, column])
         else:
             yield from _halves("mean of the context", contexts.flatten(1).double().mean(1))
-        if self.subject.values is not None:
+        if self.subject.predict is not None:
             greedy = self.greedy(self.uniform)
             for action in range(self.K):
                 yield f"contexts where action {action} seems best", greedy == action

@@ -19,7 +19,7 @@ GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """n rounds, the decoded reward of each (n,), NaN where there was none, and which in order it was learned (n,)."""
+    """n rounds, whether a reward was decoded from each as it came (n,), and the number of each in time (n,)."""
 
     rounds: Interactions
     decoded: Tensor
@@ -44,18 +44,21 @@ class Kept:
 class Sample:
     """At most UNIFORM uniform rounds and the LATEST of all; which ones depends on their order alone.
 
-    Rounds are only sorted out when enough have gathered, so adding costs next to nothing.
+    Rounds are only sorted out when enough have gathered, so adding some costs next to nothing.
     """
 
     def __init__(self) -> None:
         self.seen = 0
-        self._batches: list[Kept] = []
+        self._kept: Kept | None = None
+        self._new: list[tuple[Interactions, Tensor]] = []
         self._waiting = 0
 
     def add(self, rounds: Interactions, decoded: Tensor) -> None:
-        when = torch.arange(self.seen, self.seen + len(rounds), device=rounds.actions.device)
-        # The caller may use the memory of the feedback again; the contexts are the decision's own.
-        self._batches.append(Kept(replace(rounds, feedback=rounds.feedback.clone()), decoded.detach().clone(), when))
+        """Take in rounds and their decoded rewards (n,), NaN where there was no decoder yet."""
+        if len(rounds) <= LATEST:  # else they are sorted out at once, which copies
+            # The caller may use the memory of the feedback again; the contexts are the decision's own.
+            rounds = replace(rounds, feedback=rounds.feedback.clone())
+        self._new.append((rounds, decoded))
         self.seen += len(rounds)
         self._waiting += len(rounds)
         if self._waiting > LATEST:
@@ -63,9 +66,9 @@ class Sample:
 
     def kept(self) -> Kept | None:
         """The rounds, in the order they were learned; None before the first."""
-        if self._waiting:
+        if self._new:
             self._sort_out()
-        return self._batches[0] if self._batches else None
+        return self._kept
 
     def tensors(self) -> dict[str, Tensor]:
         kept = self.kept()
@@ -74,19 +77,35 @@ class Sample:
         columns = {field.name: getattr(kept.rounds, field.name) for field in fields(kept.rounds)}
         return columns | {"decoded": kept.decoded, "when": kept.when, "seen": torch.tensor(self.seen)}
 
-    def restore(self, tensors: Mapping[str, Tensor], device: torch.device) -> None:
-        self.__init__()  # type: ignore[misc]
+    @classmethod
+    def restored(cls, tensors: Mapping[str, Tensor], device: torch.device) -> Sample:
+        """The sample that gave these tensors."""
+        sample = cls()
         if tensors:
             rounds = Interactions(**{field.name: tensors[field.name] for field in fields(Interactions)})
-            self._batches = [Kept(rounds, tensors["decoded"], tensors["when"]).to(device)]
-            self.seen = int(tensors["seen"])
+            sample._kept = Kept(rounds, tensors["decoded"], tensors["when"]).to(device)
+            sample.seen = int(tensors["seen"])
+        return sample
 
     def _sort_out(self) -> None:
-        rounds = Interactions.concatenate([batch.rounds for batch in self._batches])
-        decoded, when = (torch.cat([getattr(batch, name) for batch in self._batches]) for name in ("decoded", "when"))
-        kept = Kept(rounds, decoded, when)
-        wanted = when >= self.seen - LATEST
-        # The lowest keys of all that was seen are among the lowest of any part of it, so none is lost on the way.
-        rows = kept.uniform.nonzero()[:, 0]
-        wanted[rows[(when[rows] * GOLDEN).argsort()[:UNIFORM]]] = True
-        self._batches, self._waiting = [kept[wanted.nonzero()[:, 0]]], 0
+        batches = [rounds for rounds, _ in self._new]
+        rounds = batches[0] if len(batches) == 1 else Interactions.concatenate(batches)
+        decoded = torch.cat([each for _, each in self._new]).isfinite()
+        when = torch.arange(self.seen - self._waiting, self.seen, device=decoded.device)
+        new = _trimmed(Kept(rounds, decoded, when), self.seen)
+        self._kept = new if self._kept is None else _trimmed(_joined(self._kept, new), self.seen)
+        self._new, self._waiting = [], 0
+
+
+def _joined(one: Kept, other: Kept) -> Kept:
+    rounds = Interactions.concatenate([one.rounds, other.rounds])
+    return Kept(rounds, torch.cat([one.decoded, other.decoded]), torch.cat([one.when, other.when]))
+
+
+def _trimmed(kept: Kept, seen: int) -> Kept:
+    """A copy of the rounds that are wanted after `seen` rounds."""
+    wanted = kept.when >= seen - LATEST
+    # The lowest keys of all that was seen are among the lowest of any part of it, so none is lost on the way.
+    rows = kept.uniform.nonzero()[:, 0]
+    wanted[rows[(kept.when[rows] * GOLDEN).argsort()[:UNIFORM]]] = True
+    return kept[wanted.nonzero()[:, 0]]
