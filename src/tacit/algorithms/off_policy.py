@@ -61,10 +61,13 @@ class OffPolicy(Learner):
 
         Refuses a log that leaves too little to chance, contradicts itself, or holds no reward that can be decoded.
         """
-        rounds = learnable(self._checked(log))
-        self._grounded = False
-        self._sample = Sample()
-        self._sample.add(rounds, torch.full((len(rounds),), torch.nan, device=rounds.actions.device))
+        rounds = self._checked(log)
+        sample = Sample()
+        sample.add(rounds, torch.full((len(rounds),), torch.nan, device=rounds.actions.device))
+        if self.exploring:  # there is nothing else to judge, should the log be refused
+            self._sample = sample
+        rounds = learnable(rounds)
+        self._grounded, self._sample = False, sample
         self._ground(rounds)
         self._grounded = True
         return self

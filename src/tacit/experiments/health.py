@@ -16,7 +16,7 @@ import torch
 
 from tacit.algorithms import Learner, Networks, OffPolicy, OnPolicy
 from tacit.decoder import Decoder
-from tacit.errors import DecoderWarning, UntrustworthyDecoderError
+from tacit.errors import DecoderWarning, InvalidInputError, UntrustworthyDecoderError
 from tacit.experiments.scenes import BATCH, WORLDS, Scene, logged_actions, scene
 from tacit.experiments.spec import (
     Advance,
@@ -138,8 +138,8 @@ def _fit(learner: OffPolicy, made: Scene, source: torch.Generator) -> None:
     )
     try:
         learner.fit(log)
-    except UntrustworthyDecoderError:
-        return
+    except (UntrustworthyDecoderError, InvalidInputError):
+        return  # refused: health is to say why, too
 
 
 def _world(row: Row) -> str:

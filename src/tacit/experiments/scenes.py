@@ -46,7 +46,7 @@ Feedback: TypeAlias = Callable[[Reactions], Tensor]
 class Scene:
     """Contexts (n, ...), expected rewards (n, K), and the feedback that follows.
 
-    `logged` (n, K), if given, are the probabilities that actions were really drawn with in a log that says uniform.
+    `drawn` (n, K), if given, are the probabilities that actions were really drawn with in a log that says uniform.
     """
 
     context: Space
