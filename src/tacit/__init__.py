@@ -20,6 +20,7 @@ from tacit.errors import (
     UntrustworthyDecoderError,
 )  # fmt: skip
 from tacit.exploration import Constant, Schedule, SquareRoot
+from tacit.health import Health
 from tacit.interactions import Decision, HiddenReward, Interactions
 from tacit.inverse import Fit, InverseTraining
 from tacit.oracles import OracleTraining
@@ -28,7 +29,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Category", "Constant", "CorruptFileError", "DatasetError", "Decision", "Decoder", "DecoderWarning",
-    "ExperimentError", "FiniteClasses", "Fit", "HiddenReward", "Horizon", "IdentifiabilityError", "Image",
+    "ExperimentError", "FiniteClasses", "Fit", "Health", "HiddenReward", "Horizon", "IdentifiabilityError", "Image",
     "Interactions", "InvalidInputError", "InverseTraining", "Learner", "LogWarning", "MissingExtraError", "Models",
     "Networks", "NotFittedError", "OffPolicy", "OnPolicy", "OracleTraining", "SaveError", "Schedule", "SquareRoot",
     "StorageError", "Table", "TacitError", "UnknownDecisionError", "UntrustworthyDecoderError", "load",

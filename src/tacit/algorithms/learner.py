@@ -19,6 +19,7 @@ from tacit.algorithms.store import Store
 from tacit.decoder import Decoder
 from tacit.encoders import Problem
 from tacit.errors import InvalidInputError, UntrustworthyDecoderError
+from tacit.health import Health, Sample, Subject, examine
 from tacit.interactions import (
     Decision,
     Ids,
@@ -46,6 +47,7 @@ class Learner(ABC):
         check_kind(self.decoder, Decoder, "decoder")
         self.fit_quality: Fit | None = None
         self.ledger = Ledger()
+        self._sample = Sample()
         self._draws = generator(seed, "draws", models.device)
         self._training = generator(seed, "training", models.device)
         self._inverse = models.inverse(problem, self._training)
@@ -82,7 +84,8 @@ class Learner(ABC):
         rows: slice | Tensor = slice(None) if whole else torch.from_numpy(np.flatnonzero(fresh))
         part = decision if whole else decision[fresh]
         rounds = Interactions(part.contexts, part.actions, part.probabilities, seen[rows]).to(self.models.device)
-        decoded[rows] = self._absorb(rounds).to(decoded)
+        decoded[rows] = learned = self._absorb(rounds).to(decoded)
+        self._sample.add(rounds, learned)
         # Settled last: feedback that could not be learned from may be given again.
         self.ledger.settle(part.ids)
         return decoded.to(decision.actions.device)
@@ -91,6 +94,19 @@ class Learner(ABC):
         """The best action per context (n,) as far as is known; explores nothing and remembers nothing."""
         shown = self._checked_contexts(contexts)
         return self._values(shown.to(self.models.device)).argmax(-1).to(shown.device)
+
+    def health(self) -> Health:
+        """Whether the decoded reward can be trusted, and why, from observed data alone; print it.
+
+        Takes about as long as the inverse model took to learn: it is learned twice more, on half of the uniform rounds
+        kept each time, so that nothing is judged by what was learned from it.
+        """
+        subject = Subject(
+            self.problem, self.decoder, self.fit_quality, self._inverse,
+            lambda source: self.models.inverse(self.problem, source),
+            None if self.exploring else self._values, self.seed,
+        )  # fmt: skip
+        return examine(subject, self._sample)
 
     @property
     def exploring(self) -> bool:
@@ -136,6 +152,7 @@ class Learner(ABC):
             "ledger": self.ledger.tensors(),
             "generators": {"draws": self._draws.get_state(), "training": self._training.get_state()},
             "progress": {"grounded": torch.tensor(self._grounded)},
+            "sample": self._sample.tensors(),
         } | self._parts()
 
     def restore(self, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
@@ -145,6 +162,7 @@ class Learner(ABC):
         self._grounded = bool(parts["progress"]["grounded"])
         # A model that was never fitted has no tensors, so there is no such part.
         self._inverse.restore(parts["inverse"] if self._grounded else parts.get("inverse", {}))
+        self._sample = Sample.restored(parts.get("sample", {}), self.models.device)
         self._restore_parts(parts)
 
     def _checked_contexts(self, contexts: object) -> Tensor:

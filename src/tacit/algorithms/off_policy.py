@@ -29,6 +29,7 @@ from tacit.algorithms.store import Store
 from tacit.decoder import Decoder
 from tacit.encoders import Problem, Space
 from tacit.errors import InvalidInputError, NotFittedError
+from tacit.health import Sample
 from tacit.interactions import Ids, Interactions, check_interactions, check_positive_count
 
 NO_POLICY = "there is no policy yet: call fit(log), or give `explore` to learn while acting"
@@ -60,8 +61,13 @@ class OffPolicy(Learner):
 
         Refuses a log that leaves too little to chance, contradicts itself, or holds no reward that can be decoded.
         """
-        rounds = learnable(self._checked(log))
-        self._grounded = False
+        rounds = self._checked(log)
+        sample = Sample()
+        sample.add(rounds, torch.full((len(rounds),), torch.nan, device=rounds.actions.device))
+        if self.exploring:  # there is nothing else to judge, should the log be refused
+            self._sample = sample
+        rounds = learnable(rounds)
+        self._grounded, self._sample = False, sample
         self._ground(rounds)
         self._grounded = True
         return self

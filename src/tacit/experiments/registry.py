@@ -8,7 +8,9 @@ from tacit.errors import ExperimentError
 from tacit.experiments.spec import Experiment
 
 # The class is in the module of the experiment's name.
-CLASSES = {"digits": "Digits", "logs": "Logs", "mnist": "Mnist", "ope": "Ope", "theory": "Theory"}
+CLASSES = {
+    "digits": "Digits", "health": "Health", "logs": "Logs", "mnist": "Mnist", "ope": "Ope", "theory": "Theory",
+}  # fmt: skip
 
 
 def named(name: str) -> Experiment:
