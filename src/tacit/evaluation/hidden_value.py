@@ -68,7 +68,7 @@ def decoder_error(
     log, h = Weighted.of(rounds, policy, None), _posteriors(posteriors, rounds)
     if not is_uniform(rounds.probabilities):
         raise InvalidInputError(
-            "probabilities", f"the decoder's error is measured on uniformly drawn actions only, 1/{rounds.action_count} "
+            "probabilities", f"the decoder's error is measured on uniformly drawn actions only, 1/{h.shape[1]} "
             "everywhere, and these were drawn by another policy; give rounds that were drawn uniformly"
         )
     group, sizes, frequency = _frequencies(log, h, groups)
