@@ -29,7 +29,7 @@ from tests import worlds
 
 BLIND = (
     "tacit.algorithms", "tacit.decoder", "tacit.exploration", "tacit.inverse", "tacit.oracles", "tacit.encoders",
-    "tacit.training",
+    "tacit.training", "tacit.health",
 )  # fmt: skip
 SOURCE = Path(tacit.__file__).parent
 

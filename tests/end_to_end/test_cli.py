@@ -105,7 +105,11 @@ def test_an_interrupted_run_says_how_to_go_on(command, offer):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
+<<<<<<< HEAD
         (("experiment", "nothing"), "there is no experiment 'nothing'; there are digits, logs, mnist, ope, theory"),
+=======
+        (("experiment", "nothing"), "there is no experiment 'nothing'; there are digits, health, logs, mnist, theory"),
+>>>>>>> health
         (("experiment",), "Missing argument 'NAME'"),
         (("experiment", "digits", "--jobs", "0"), "Invalid value for '--jobs'"),
         (("experiment", "digits", "--device", "tpu"), "Invalid value for '--device': device: expected cpu, cuda or"),
@@ -212,7 +216,7 @@ def test_the_last_sentence_of_the_demo_is_made_of_measured_numbers():
 
 def test_the_experiments_can_be_had_by_name():
     assert registry.named("digits").name == "digits"
-    with pytest.raises(tacit.ExperimentError, match="there is no experiment 'digit'; there are digits, logs, mnist"):
+    with pytest.raises(tacit.ExperimentError, match="there is no experiment 'digit'; there are digits, health, logs"):
         registry.named("digit")
 
 

@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tacit.errors import InvalidInputError
 from tacit.health.statistics import LEVEL
 
 Severity: TypeAlias = Literal["ok", "watch", "broken"]
@@ -58,7 +59,10 @@ class Health:
 
     def __getitem__(self, name: str) -> Check:
         """The check of that name."""
-        return {check.name: check for check in self.checks}[name]
+        named = {check.name: check for check in self.checks}
+        if name not in named:
+            raise InvalidInputError("name", f"there is no check {name!r} in this report; there are {', '.join(named)}")
+        return named[name]
 
     def __str__(self) -> str:
         lines = [f"health: {self.verdict}, {VERDICTS[self.verdict]}"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
+from tacit.errors import CorruptFileError
 from tacit.interactions import PROBABILITY_TOLERANCE, Interactions
 
 UNIFORM = 4_000
@@ -85,6 +86,9 @@ class Sample:
             rounds = Interactions(**{field.name: tensors[field.name] for field in fields(Interactions)})
             sample._kept = Kept(rounds, tensors["decoded"], tensors["when"]).to(device)
             sample.seen = int(tensors["seen"])
+            lengths = {name: len(column) for name, column in tensors.items() if name != "seen"}
+            if len(set(lengths.values())) != 1 or int(sample._kept.when[-1]) >= sample.seen:
+                raise CorruptFileError(f"the rounds kept for health do not fit together: {lengths}, {sample.seen} seen")
         return sample
 
     def _sort_out(self) -> None:

@@ -8,6 +8,7 @@ import torch
 import tacit
 from tacit.algorithms import ledger, theory
 from tacit.errors import InvalidInputError, NotFittedError
+from tacit.health import sample
 from tacit.inverse import InverseTraining
 from tacit.oracles.vovk import regret_bound
 from tests import worlds
@@ -136,6 +137,7 @@ def test_a_schedule_is_a_schedule(schedule):
 @pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
 def test_what_it_holds_does_not_grow_with_the_rounds(models, monkeypatch):
     monkeypatch.setattr(ledger, "WINDOW", 512)
+    monkeypatch.setattr(sample, "LATEST", 256)
     acting = worlds.on_policy(worlds.finite(), models, explore=800)
     worlds.play(acting, worlds.finite(), 800)
     held = []
