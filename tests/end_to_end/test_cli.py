@@ -199,7 +199,7 @@ def test_an_interrupted_demo_promises_nothing(command, monkeypatch):
 def test_the_experiment_on_logs_runs_in_its_quick_shape(command, tmp_path):
     code, out, err = command("experiment", "logs", "--quick")
     assert (code, err) == (0, "")
-    assert re.search(r"inverse-gap, .* 1,500 +\d+ +[\d.]+ % +[\d.]+ % +[01]$", out, re.MULTILINE)
+    assert re.search(r"inverse-gap, .* 1,500 +\d+ +[\d.]+ % +[\d.]+ % +[01] *$", out, re.MULTILINE)
     home = tmp_path / "results" / "quick" / "logs"
     assert {path.name for path in home.iterdir()} == {"cells", "tables.md", "accuracy.png", "accuracy.svg"}
 
