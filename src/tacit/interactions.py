@@ -114,6 +114,8 @@ class Decision:
 
     def __getitem__(self, rows: int | slice | Sequence[int] | NDArray[np.generic]) -> Decision:
         index = np.ascontiguousarray(np.arange(len(self))[rows])  # at least one axis, and nothing backwards
+        if index.ndim != 1:
+            raise InvalidInputError("decision", f"expected one number per row that is taken, got {rows!r}")
         where = torch.from_numpy(index).to(self.actions.device)
         return Decision(
             self.stream, self.ids[index], self.contexts[where], self.actions[where], self.probabilities[where]
@@ -135,11 +137,22 @@ def as_tensor(values: object, name: str) -> Tensor:
     tensor = values.detach() if isinstance(values, Tensor) else _from_array(values, name)
     if tensor.is_complex():
         raise InvalidInputError(name, f"expected real numbers, got {tensor.dtype}")
-    return tensor.long() if tensor.dtype in WIDE_UNSIGNED else tensor
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta:
+        raise InvalidInputError(name, "expected a dense tensor, neither sparse, nor quantised, nor without values")
+    if tensor.is_floating_point() and tensor.element_size() == 1:  # few operations know eight-bit floats
+        return tensor.float()
+    if tensor.dtype not in WIDE_UNSIGNED:
+        return tensor
+    whole = tensor.long()
+    if tensor.dtype == torch.uint64 and bool((whole < 0).any()):
+        raise InvalidInputError(name, "a whole number of 2^63 or more does not fit; number such values from 0")
+    return whole
 
 
 def _from_array(values: object, name: str) -> Tensor:
     try:
+        if np.ma.is_masked(values):
+            raise ValueError("some values are masked; leave such rounds out, or fill in what is missing")
         array = np.asarray(values)
         if array.dtype.kind not in "biufc":
             raise TypeError(f"found {array.dtype}; text and categories have to be numbered first")
@@ -151,10 +164,15 @@ def _from_array(values: object, name: str) -> Tensor:
 
 def check_interactions(rounds: Interactions) -> None:
     """Refuse rounds that cannot have happened, naming the first row that is wrong."""
-    sizes = {field.name: len(column) if (column := getattr(rounds, field.name)).ndim else 0 for field in fields(rounds)}
+    if not isinstance(rounds, Interactions):
+        raise InvalidInputError("log", f"expected Interactions, made by Interactions.of, got {type(rounds).__name__}")
+    if not all(isinstance(getattr(rounds, field.name), Tensor) for field in fields(rounds)):
+        raise InvalidInputError("log", "its columns are not tensors; make it with Interactions.of")
+    columns = {field.name: getattr(rounds, field.name) for field in fields(rounds)}
+    sizes = {name: len(column) if column.ndim else 0 for name, column in columns.items()}
     if len(set(sizes.values())) != 1:
         raise InvalidInputError("interactions", f"columns differ in length: {sizes}")
-    if not len(rounds):
+    if not sizes["actions"]:
         raise InvalidInputError("interactions", "the log is empty: there is nothing to learn from")
     check_finite(rounds.contexts, "contexts")
     check_finite(rounds.feedback, "feedback")
@@ -209,6 +227,16 @@ def check_finite(values: Tensor, name: str) -> None:
         _refuse_first(
             ~(finite.flatten(1).all(1) if values.ndim > 1 else finite), name, "not a finite number (NaN or infinity)",
             "leave such rounds out, or fill in what is missing",
+        )
+
+
+def check_size(values: Tensor, most: float, name: str) -> None:
+    """Refuse numbers beyond `most`: a single one could turn every weight of a network into NaN."""
+    if values.is_floating_point() and values.numel() and not _CHECKED_BEFORE.get():
+        large = values.abs() > most
+        _refuse_first(
+            large.flatten(1).any(1) if values.ndim > 1 else large, name, f"a number beyond {most:g}",
+            "leave such rounds out, or fill in what is missing; scale the others",
         )
 
 

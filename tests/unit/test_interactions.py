@@ -18,6 +18,7 @@ from tacit.interactions import (
     check_actions,
     check_count,
     check_finite,
+    check_interactions,
     check_positive_count,
     checked_before,
 )  # fmt: skip
@@ -223,3 +224,38 @@ def test_feedback_that_does_not_match_its_decision_is_refused():
     check_count(torch.zeros(3), 3, "feedback")
     with pytest.raises(InvalidInputError, match="feedback: expected one per decision, 3, got 2"):
         check_count(torch.zeros(2), 3, "feedback")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        torch.eye(2).to_sparse(), torch.ones(2, 2, device="meta"), np.array([2**63], np.uint64),
+        np.ma.array([1.0, 2.0], mask=[True, False]),
+    ],
+    ids=["sparse", "meta", "too large", "masked"],
+)  # fmt: skip
+def test_what_holds_no_plain_numbers_is_refused(values):
+    with pytest.raises(InvalidInputError, match=r"^contexts: "):
+        as_tensor(values, "contexts")
+
+
+def test_eight_bit_floats_and_arrays_without_a_masked_value_are_read():
+    assert as_tensor(torch.ones(2).to(torch.float8_e4m3fn), "contexts").tolist() == [1, 1]
+    assert as_tensor(np.ma.array([1.0, 2.0]), "contexts").tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("log", [None, [1], np.zeros(3), Interactions(*map(np.ones, (3, 3, 3, 3)))])
+def test_what_is_no_log_is_refused(log):
+    with pytest.raises(InvalidInputError, match=r"Interactions\.of"):
+        check_interactions(log)
+
+
+def test_a_log_of_single_numbers_is_refused():
+    with pytest.raises(InvalidInputError, match=r"^interactions: "):
+        Interactions.of(contexts=1.0, actions=1, probabilities=1.0, feedback=1.0)
+
+
+@pytest.mark.parametrize("rows", [None, True, [[0, 1]]])
+def test_rows_of_a_decision_are_one_number_each(rows):
+    with pytest.raises(InvalidInputError, match=r"^decision: "):
+        decision()[rows]

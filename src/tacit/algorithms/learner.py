@@ -58,11 +58,11 @@ class Learner(ABC):
         Returns decoded rewards (n,): NaN where none was decoded, because the learner still explores or because
         the decision had its feedback already (it counts once).
         """
+        self._check_decision(decision)
         seen = as_tensor(feedback, "feedback")
         self.problem.feedback.check(seen, "feedback")
         self.problem.feedback.check_range(seen, "feedback")
         check_count(seen, len(decision), "feedback")
-        self._check_decision(decision)
         fresh = self.ledger.fresh(decision.stream, decision.ids)
         decoded = torch.full((len(decision),), torch.nan, device=self.models.device)
         if not fresh.any():
@@ -145,16 +145,21 @@ class Learner(ABC):
         return shown
 
     def _check_decision(self, decision: Decision) -> None:
-        """Refuse a decision that was put together by hand and does not hold together."""
+        """Refuse what `choose` cannot have given: kept with the other rounds, it would spoil them all."""
+        if not isinstance(decision, Decision):
+            raise InvalidInputError("decision", f"expected what choose gave, got {type(decision).__name__}")
+        columns = (decision.contexts, decision.actions, decision.probabilities)
+        if not all(isinstance(column, Tensor) for column in columns) or not isinstance(decision.ids, np.ndarray):
+            raise InvalidInputError("decision", "expected tensors, and ids as a numpy array, as choose gives them")
+        n = len(decision)
+        for column, name in zip(columns, ("contexts", "actions", "probabilities"), strict=True):
+            check_count(column, n, f"decision.{name}")
+        if decision.probabilities.shape != (n, self.problem.actions):
+            expected, found = (n, self.problem.actions), tuple(decision.probabilities.shape)
+            raise InvalidInputError("decision.probabilities", f"expected shape {expected}, got {found}")
         self.problem.context.check(decision.contexts, "decision.contexts")
-        n, K = len(decision), self.problem.actions
-        shapes = [tuple(column.shape) for column in (decision.actions, decision.probabilities)]
-        if len(decision.contexts) != n or shapes != [(n,), (n, K)]:
-            raise InvalidInputError(
-                "decision", f"for {n} ids expected {n} contexts, actions of shape {(n,)} and probabilities of shape "
-                f"{(n, K)}, got {len(decision.contexts)}, {shapes[0]} and {shapes[1]}"
-            )
-        check_actions(decision.actions, K)
+        self.problem.context.check_range(decision.contexts, "decision.contexts")
+        check_actions(decision.actions, self.problem.actions)
 
     def _decode(self, rounds: Interactions) -> Tensor:
         return self.decoder.decode(self._inverse.posterior(rounds.contexts, rounds.feedback), rounds.actions)

@@ -50,7 +50,7 @@ class OffPolicy(Learner):
             explore = explore.off_policy_rounds(actions, self.decoder.sigma)
         self.explore = None if explore is None else check_positive_count(explore, "explore")
         self._policies = self.models.policies(self.problem, self._training)
-        self._store = Store(2 * self.explore) if self.explore else None
+        self._store = Store(2 * self.explore, self.problem) if self.explore else None
 
     def settings(self) -> dict[str, object]:
         return {"explore": self.explore}

@@ -49,7 +49,7 @@ class OnPolicy(Learner):
         if not isinstance(self.schedule, Schedule):
             raise InvalidInputError("schedule", f"expected a Schedule, got {schedule!r}")
         self._oracle = self.models.oracle(self.problem, self._training)
-        self._store = Store(self.explore)
+        self._store = Store(self.explore, self.problem)
 
     def settings(self) -> dict[str, object]:
         return {"explore": self.explore, "schedule": self.schedule}

@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 import torch
 from torch import Tensor
 
+from tacit.encoders import Problem
 from tacit.errors import DecoderWarning, UntrustworthyDecoderError
 from tacit.interactions import Interactions
 
@@ -21,7 +22,8 @@ LONGEST = 4  # times the rounds asked for: how many are kept meanwhile
 class Store:
     """The latest exploration rounds, and when there are enough of them to learn from."""
 
-    def __init__(self, enough: int) -> None:
+    def __init__(self, enough: int, problem: Problem) -> None:
+        self._problem = problem
         self._capacity = LONGEST * enough
         self._due = enough
         self._seen = 0
@@ -43,7 +45,13 @@ class Store:
             raise
 
     def rounds(self) -> Interactions:
-        return Interactions.concatenate(self._batches)[slice(-self._capacity, None)]
+        contexts = self._problem.context.alike([batch.contexts for batch in self._batches])
+        feedback = self._problem.feedback.alike([batch.feedback for batch in self._batches])
+        batches = [
+            replace(batch, contexts=x, feedback=y)
+            for batch, x, y in zip(self._batches, contexts, feedback, strict=True)
+        ]
+        return Interactions.concatenate(batches)[slice(-self._capacity, None)]
 
     def postpone(self, doubt: UntrustworthyDecoderError) -> None:
         """Say that the decoder cannot be trusted, and wait for more rounds."""

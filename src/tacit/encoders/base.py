@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from torch import Tensor, nn
 
@@ -40,6 +41,10 @@ class Space(ABC):
     @abstractmethod
     def augment(self, values: Tensor, noise: Tensor) -> Tensor:
         """Values that mean the same, moved a little by noise in [0, 1) (n, noise_width)."""
+
+    def alike(self, batches: Sequence[Tensor]) -> list[Tensor]:
+        """Batches that mean the same and can be held in one tensor."""
+        return list(batches)
 
     def check_shape(self, values: Tensor, name: str) -> None:
         if tuple(values.shape[1:]) != self.shape or values.ndim == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,9 +11,10 @@ from torch.nn import functional
 
 from tacit.encoders.base import WIDTH, Encoder, Space
 from tacit.errors import InvalidInputError
-from tacit.interactions import check_finite, check_positive_count
+from tacit.interactions import check_finite, check_positive_count, check_size
 
 SMALLEST = 4  # two 2x2 pools leave one pixel of it
+BRIGHTEST = 1e6  # brighter pixels overflow in training
 ROOMY = 16  # from this size on, 5x5 convolutions need no padding
 
 MOST_MOVED = (0.25, 0.1, 1 / 7, 1 / 7)  # radians; share of the size; of half the width; of half the height
@@ -45,6 +47,7 @@ class Image(Space):
 
     def check_range(self, values: Tensor, name: str) -> None:
         check_finite(values, name)
+        check_size(values, BRIGHTEST, name)
 
     def encoder(self) -> Encoder:
         return ImageEncoder(self)
@@ -68,10 +71,20 @@ class Image(Space):
         moved = functional.grid_sample(pixels, grid, align_corners=False)
         return moved if self.channels > 1 else moved[:, 0]
 
+    def alike(self, batches: Sequence[Tensor]) -> list[Tensor]:
+        """All bytes, or all numbers around 0..1: joined as they are, bytes would become numbers up to 255."""
+        if all(batch.dtype == torch.uint8 for batch in batches):
+            return list(batches)
+        return [numbers(batch) for batch in batches]
+
     def pixels(self, values: Tensor) -> Tensor:
         """Numbers around 0..1, (n, channels, h, w)."""
-        numbers = values.float() / 255 if values.dtype == torch.uint8 else values.float()
-        return numbers if self.channels > 1 else numbers[:, None]
+        return numbers(values) if self.channels > 1 else numbers(values)[:, None]
+
+
+def numbers(values: Tensor) -> Tensor:
+    """Pixels as numbers around 0..1."""
+    return values.float() / 255 if values.dtype == torch.uint8 else values.float()
 
 
 class ImageEncoder(Encoder):

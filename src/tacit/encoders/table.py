@@ -9,7 +9,10 @@ from torch import Tensor, nn
 
 from tacit.encoders.base import WIDTH, Encoder, Space
 from tacit.errors import InvalidInputError
-from tacit.interactions import check_finite, check_positive_count
+from tacit.interactions import check_finite, check_positive_count, check_size
+
+LARGEST = 1e30  # the squares of larger numbers overflow; what is larger stands for a missing value
+FARTHEST = 100.0  # spreads from the mean: what is farther counts as this far, lest its gradient drown the others'
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Table(Space):
 
     def check_range(self, values: Tensor, name: str) -> None:
         check_finite(values, name)
+        check_size(values, LARGEST, name)
 
     def encoder(self) -> Encoder:
         return TableEncoder(self.columns)
@@ -67,5 +71,6 @@ class TableEncoder(Encoder):
         self.spread.copy_(torch.where(constant, 1.0, spread))
 
     def forward(self, values: Tensor) -> Tensor:
-        encoded: Tensor = self.layers(((values.double() - self.centre) / self.spread).float())
+        scaled = ((values.double() - self.centre) / self.spread).clamp(-FARTHEST, FARTHEST)
+        encoded: Tensor = self.layers(scaled.float())
         return encoded

@@ -84,7 +84,8 @@ class NetworkOracle(Oracle):
             self._network = OracleNetwork(context, actions)
         self._network.to(self._device)
         self._optim = optimiser(training.optimiser, self._network, RATE)
-        self._replay = Replay(training.capacity, self._device) if training.replay or training.warm_up else None
+        remembers = training.replay or training.warm_up
+        self._replay = Replay(training.capacity, context, self._device) if remembers else None
         self._step = Replayed(self._training_step)
         self._predict = Replayed(lambda contexts: self._network(contexts).sigmoid())
         self._prepared = False

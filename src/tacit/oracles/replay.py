@@ -7,11 +7,14 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from tacit.encoders.base import Space
+
 
 class Replay:
     """A ring of (context, action, decoded reward) held on one device; its size never changes."""
 
-    def __init__(self, capacity: int, device: torch.device) -> None:
+    def __init__(self, capacity: int, space: Space, device: torch.device) -> None:
+        self._space = space
         self._capacity = capacity
         self._device = device
         self._columns: tuple[Tensor, Tensor, Tensor] | None = None
@@ -30,8 +33,10 @@ class Replay:
         count = len(rows[0])
         where = torch.arange(self._seen, self._seen + count, device=self._device) % self._capacity
         held, taken, rewards = self._columns
+        held, fresh = self._space.alike([held, rows[0]])
+        rows = (fresh, *rows[1:])
         # The first contexts may have been whole numbers by chance.
-        self._columns = held.to(torch.promote_types(held.dtype, contexts.dtype)), taken, rewards
+        self._columns = held.to(torch.promote_types(held.dtype, fresh.dtype)), taken, rewards
         for column, row in zip(self._columns, rows, strict=True):
             column[where] = row
         self._seen += count

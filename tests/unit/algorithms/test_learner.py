@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -267,3 +269,25 @@ def test_a_seed_is_a_whole_number(kind, seed):
 def test_exploration_is_a_number_of_rounds(kind, explore):
     with pytest.raises(InvalidInputError, match="explore"):
         kind(worlds.finite(), worlds.classes(), explore)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"actions": torch.tensor([0, 99])}, {"actions": torch.tensor([0])}, {"actions": [0, 1]}, {"ids": [0, 1]},
+        {"contexts": torch.tensor([0])}, {"contexts": torch.tensor([0, 99])},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_decision_that_was_tampered_with_is_refused_and_nothing_is_learned(learner, change):
+    decision = learner.choose([0, 1])
+    before = state(learner)
+    with pytest.raises(InvalidInputError):
+        learner.learn(replace(decision, **change), reaction(decision))
+    assert same(before, state(learner))
+
+
+@pytest.mark.parametrize("decision", [None, 3, "decision", np.zeros(2)])
+def test_what_is_no_decision_is_refused(learner, decision):
+    with pytest.raises(InvalidInputError, match=r"^decision: expected what choose gave"):
+        learner.learn(decision, [0, 1])

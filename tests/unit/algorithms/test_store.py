@@ -9,11 +9,17 @@ import tacit
 from tacit.algorithms.store import LONGEST, Store
 from tacit.errors import UntrustworthyDecoderError
 
+ROW = tacit.Table(1)
+
 
 def rounds(start: int, count: int) -> tacit.Interactions:
     """Rounds numbered by their contexts and their feedback."""
     numbers = torch.arange(start, start + count)
     return tacit.Interactions(numbers, numbers % 2, torch.full((count, 2), 0.5), numbers.float())
+
+
+def store_of(enough: int, space: tacit.encoders.Space = ROW) -> Store:
+    return Store(enough, tacit.encoders.Problem(2, space, space))
 
 
 def add(store: Store, start: int, count: int) -> None:
@@ -27,7 +33,7 @@ def held(store: Store) -> list[int]:
 
 @pytest.mark.parametrize("sizes", [(1,) * 60, (7,) * 9, (60,), (3, 50, 1, 1, 1)])
 def test_the_latest_rounds_are_kept_however_they_come(sizes):
-    store, seen = Store(enough=5), 0
+    store, seen = store_of(5), 0
     for size in sizes:
         add(store, seen, size)
         seen += size
@@ -38,7 +44,7 @@ def test_the_latest_rounds_are_kept_however_they_come(sizes):
 
 @pytest.mark.parametrize("sizes", [(3, 2), (3, 40), (39, 3), (39, 60), (20, 20, 5)])
 def test_rounds_that_were_not_learned_from_are_taken_back(sizes):
-    store = Store(enough=5)
+    store = store_of(5)
     *before, last = sizes
     for number, size in enumerate(before):
         add(store, sum(sizes[:number]), size)
@@ -54,14 +60,14 @@ def test_rounds_that_were_not_learned_from_are_taken_back(sizes):
 
 
 def test_the_memory_of_the_feedback_may_be_used_again():
-    store, batch = Store(5), rounds(0, 3)
+    store, batch = store_of(5), rounds(0, 3)
     with store.added(batch):
         batch.feedback.zero_()
     assert store.rounds().feedback.tolist() == [0, 1, 2]
 
 
 def test_a_doubt_is_told_and_asks_for_half_as_many_rounds_again():
-    store = Store(4)
+    store = store_of(4)
     add(store, 0, 5)
     said = r"after 5 uniform rounds: no idea\. Exploring on, to try again at 8 rounds"
     with pytest.warns(tacit.DecoderWarning, match=said):
@@ -73,7 +79,7 @@ def test_a_doubt_is_told_and_asks_for_half_as_many_rounds_again():
 
 @pytest.mark.parametrize("seen", [0, 3, 30])
 def test_a_restored_store_goes_on_where_the_saved_one_stood(seen):
-    store, again = Store(5), Store(5)
+    store, again = store_of(5), store_of(5)
     if seen:
         add(store, 0, seen)
     again.restore(store.tensors(), torch.device("cpu"))
@@ -84,7 +90,17 @@ def test_a_restored_store_goes_on_where_the_saved_one_stood(seen):
 
 
 def test_a_cleared_store_holds_nothing():
-    store = Store(5)
+    store = store_of(5)
     add(store, 0, 5)
     store.clear()
     assert set(store.tensors()) == {"progress"}
+
+
+def test_images_of_bytes_and_of_numbers_are_kept_alike():
+    store, white = store_of(5, tacit.Image(4, 4)), torch.full((1, 4, 4), 255, dtype=torch.uint8)
+    for image in (white, white / 255, white):
+        with store.added(tacit.Interactions(image, torch.zeros(1), torch.full((1, 2), 0.5), image)):
+            pass
+    kept = store.rounds()
+    assert bool((kept.contexts == 1).all())
+    assert bool((kept.feedback == 1).all())

@@ -296,3 +296,21 @@ def test_an_image_is_turned_by_at_most_a_quarter_radian_and_scaled_by_at_most_a_
 def test_an_image_far_too_bright_is_still_a_number(source):
     values = torch.rand(3, 8, 8, generator=source) * 1e6
     check_finite(encoder(Image(8, 8))(values), "vectors")
+
+
+@pytest.mark.parametrize(("space", "most"), [(Table(2), 1e30), (Image(8, 8), 1e6)])
+def test_finite_numbers_that_would_overflow_are_refused_with_their_row(space, most):
+    values = torch.ones(3, *space.shape, dtype=torch.float64)
+    values[1] = -most
+    space.check_range(values, "contexts")
+    values[1] *= 1.01
+    with pytest.raises(InvalidInputError, match=r"^contexts: a number beyond 1e\+\d+ in row 1; 1 of 3 rows"):
+        space.check_range(values, "contexts")
+
+
+def test_the_farthest_number_of_a_table_leaves_gradients_finite():
+    network = encoder(Table(1))
+    network.prepare(torch.tensor([[1.0], [1.0 + 1e-6]], dtype=torch.float64))
+    network(torch.tensor([[1e30], [-1e30]], dtype=torch.float64)).square().sum().backward()
+    assert all(bool(weight.grad.isfinite().all()) for weight in network.parameters())
+    assert max(float(weight.grad.abs().max()) for weight in network.parameters()) < 1e6

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tacit.decoder import sigma_of
 from tacit.errors import ExperimentError
 from tacit.experiments.registry import named
+from tacit.experiments.results import Results, published
 from tacit.experiments.spec import Origin, Place, Row, Settings
 from tacit.experiments.theory import (
     ACTIONS,
@@ -25,6 +27,7 @@ from tacit.experiments.theory import (
     make_task,
 )  # fmt: skip
 
+STORED = Path(__file__).parents[3] / "results"
 ORIGIN = Origin("0000000", {"tacit": "0"}, "no machine at all")
 PROTOCOL = Theory().cells(quick=False)
 
@@ -206,3 +209,15 @@ def test_cells_draw_numbers_of_their_own():
 def test_settings_of_another_experiment_are_refused(changes, message):
     with pytest.raises(ExperimentError, match=message):
         Theory().run_cell({**PROTOCOL[0], **changes}, Place(), lambda rounds: None)
+
+
+def test_the_stored_exponents_are_those_of_the_theorems():
+    """Two standard errors included; and the trap is one for the step decoder alone."""
+    figures = published(Results(STORED))
+    for algorithm in ("off_policy", "on_policy"):
+        slope, flat = (figures[f"theory.{algorithm}.{name}"] for name in ("slope", "slope_K"))
+        assert slope["value"] + 2 * slope["spread"] <= 0.70
+        assert flat["value"] + 2 * flat["spread"] <= 2 / 3
+        assert figures[f"theory.{algorithm}.trap.step.slope"]["value"] > 0.9
+        assert figures[f"theory.{algorithm}.trap.lipschitz.slope"]["value"] < 0.70
+        assert figures[f"theory.{algorithm}.trap.step_over_lipschitz"]["value"] > 10

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tacit.encoders import Image, Space, Table
 from tacit.oracles.replay import Replay
 
+ROW = Table(2)
 
-def ring(capacity: int = 5) -> Replay:
-    return Replay(capacity, torch.device("cpu"))
+
+def ring(capacity: int = 5, space: Space = ROW) -> Replay:
+    return Replay(capacity, space, torch.device("cpu"))
 
 
 def rounds(*numbers: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -79,3 +82,12 @@ def test_contexts_that_were_whole_numbers_by_chance_may_become_fractions():
     replay.add(torch.tensor([[1], [2]]), torch.tensor([0, 1]), torch.tensor([0.0, 1.0]))
     replay.add(torch.tensor([[2.5]]), torch.tensor([0]), torch.tensor([0.0]))
     assert replay.tensors()["contexts"].flatten().tolist() == [1, 2, 2.5]
+
+
+@pytest.mark.parametrize("bytes_first", [True, False])
+def test_images_of_bytes_and_of_numbers_are_held_alike(bytes_first):
+    replay, white = ring(space=Image(4, 4)), torch.full((1, 4, 4), 255, dtype=torch.uint8)
+    batches = [white, white / 255, white] if bytes_first else [white / 255, white, white]
+    for image in batches:
+        replay.add(image, torch.zeros(1, dtype=torch.long), torch.zeros(1))
+    assert bool((replay.tensors()["contexts"] == 1).all())
