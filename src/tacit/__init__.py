@@ -1,6 +1,6 @@
 """tacit learns what people want from how they react."""
 
-from tacit.algorithms import FiniteClasses, Horizon, Learner, Models, Networks, OffPolicy, OnPolicy, load
+from tacit.algorithms import FiniteClasses, Horizon, Learner, Models, Networks, OffPolicy, OnPolicy, TwoView, load
 from tacit.decoder import Decoder
 from tacit.encoders import Category, Image, Table
 from tacit.errors import (
@@ -32,5 +32,5 @@ __all__ = [
     "ExperimentError", "FiniteClasses", "Fit", "Health", "HiddenReward", "Horizon", "IdentifiabilityError", "Image",
     "Interactions", "InvalidInputError", "InverseTraining", "Learner", "LogWarning", "MissingExtraError", "Models",
     "Networks", "NotFittedError", "OffPolicy", "OnPolicy", "OracleTraining", "SaveError", "Schedule", "SquareRoot",
-    "StorageError", "Table", "TacitError", "UnknownDecisionError", "UntrustworthyDecoderError", "load",
+    "StorageError", "Table", "TacitError", "TwoView", "UnknownDecisionError", "UntrustworthyDecoderError", "load",
 ]  # fmt: skip

@@ -93,6 +93,16 @@ class Decoder:
         sigma = sigma_of(alpha, theta, K)  # first, because it refuses what cannot be divided
         return cls(theta / alpha, sigma)
 
+    @classmethod
+    def widest(cls, alpha: float, theta: float, K: int) -> Decoder:
+        """The ramp over all that lies between the posteriors of reward 0 and 1: twice as wide as that of Lemma 4.
+
+        With reward 0 no posterior exceeds 1/(K - alpha), so that a ramp from there on does not overstate either, and
+        every bound of the paper, which falls with sigma, falls further. It makes the most of learned posteriors, which
+        seldom reach theta/alpha. docs/decisions/0004-widest-ramp.md has the reasoning.
+        """
+        return cls(theta / alpha, 2 * sigma_of(alpha, theta, K))
+
     @property
     def beta(self) -> float:
         return self.theta_over_alpha - self.sigma

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal, TypeAlias, get_args
+from typing import Generic, Literal, TypeAlias, TypeVar, get_args
 
 import parameterfree
 import torch
@@ -15,6 +17,7 @@ from tacit.errors import CorruptFileError, InvalidInputError
 
 OptimiserName: TypeAlias = Literal["adamw", "cocob"]
 LossName: TypeAlias = Literal["squared", "log"]
+Network = TypeVar("Network", bound=nn.Module)
 Shapes: TypeAlias = tuple[tuple[torch.Size, torch.dtype], ...]
 
 # Plain calls before a step is recorded, so that lazily made state (optimisers, cuDNN plans) exists by then.
@@ -49,8 +52,12 @@ def one_cycle(optim: Optimizer, rate: float, steps: int) -> Callable[[], None]:
     if not isinstance(optim, torch.optim.AdamW):
         return lambda: None
     # Momentum stays: it would be frozen into a CUDA graph.
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optim, rate, total_steps=steps + 1, cycle_momentum=False)
+    return _stepped(
+        torch.optim.lr_scheduler.OneCycleLR(optim, rate, total_steps=steps + 1, cycle_momentum=False)
+    )
 
+
+def _stepped(schedule: torch.optim.lr_scheduler.LRScheduler) -> Callable[[], None]:
     def advance() -> None:
         with warnings.catch_warnings():
             # A replayed graph steps the optimiser without its Python method being called.
@@ -58,6 +65,13 @@ def one_cycle(optim: Optimizer, rate: float, steps: int) -> Callable[[], None]:
             schedule.step()
 
     return advance
+
+
+def eased_in(optim: Optimizer, steps: int) -> Callable[[], None]:
+    """Call after each step: the rate rises to what it is over the first `steps`, and stays; COCOB has none."""
+    if not isinstance(optim, torch.optim.AdamW):
+        return lambda: None
+    return _stepped(torch.optim.lr_scheduler.LinearLR(optim, 1 / steps, total_iters=steps))
 
 
 def shuffled(count: int, batch: int, source: torch.Generator) -> Iterator[Tensor]:
@@ -148,26 +162,63 @@ def uniforms(count: int, width: int, source: torch.Generator, device: torch.devi
     return torch.rand(count if width else 0, width, generator=source, device=source.device).to(device)
 
 
-class EarlyStopping:
-    """Trains in epochs and leaves the network with the weights of the epoch that scored lowest."""
+class Average(Generic[Network]):
+    """A copy of a network whose weights are the running mean of the network's own: steadier than any of them.
 
-    def __init__(self, network: nn.Module, score: Callable[[], float], patience: int | None = None) -> None:
+    At `rate` 0 it is the network itself.
+    """
+
+    def __init__(self, network: Network, rate: float) -> None:
+        self.network = copy.deepcopy(network).requires_grad_(False) if rate else network
+        self._share = 1 - rate
+        self._means: list[Tensor] = list(self.network.parameters())
+        self._values: list[Tensor] = list(network.parameters())
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """After a step; in place, so that it can be part of a CUDA graph."""
+        if self._share < 1:
+            torch._foreach_lerp_(self._means, self._values, self._share)
+
+    def reset(self) -> None:
+        """Start again from the weights that the network has now."""
+        if self._share < 1:
+            for mean, value in zip(self._means, self._values, strict=True):
+                mean.data.copy_(value)
+
+
+class EarlyStopping:
+    """Trains in epochs and leaves the network with the weights that scored lowest.
+
+    `patience` is how many scores may pass without a lower one, `interval` how many steps lie between two at least;
+    the first `unscored` steps have none.
+    """
+
+    def __init__(
+        self, network: nn.Module, score: Callable[[], float], patience: int | None = None, interval: int = 1,
+        unscored: int = 0,
+    ) -> None:  # fmt: skip
         self._network = network
         self._score = score
         self._patience = patience
+        self._interval = interval
+        self._unscored = unscored
 
     def run(
         self, learn: Callable[[Tensor], None], count: int, batch: int, epochs: int, source: torch.Generator
     ) -> float:
         """`learn` gets row numbers below `count`, a batch at a time. Returns the lowest score."""
-        best = self._score()
+        best = math.inf if self._unscored else self._score()
         kept = {name: value.clone() for name, value in self._network.state_dict().items()}
-        stale = 0
-        for _ in range(epochs):
+        stale, waited = 0, -self._unscored
+        for epoch in range(1, epochs + 1):
             for rows in shuffled(count, batch, source):
                 learn(rows)
+                waited += 1
+            if waited < self._interval and epoch < epochs:
+                continue
             score = self._score()
-            stale += 1
+            stale, waited = stale + 1, 0
             if score < best:
                 best, stale = score, 0
                 for name, value in self._network.state_dict().items():

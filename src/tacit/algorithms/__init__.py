@@ -10,10 +10,11 @@ from tacit.algorithms.learner import Learner
 from tacit.algorithms.models import FiniteClasses, Models, Networks
 from tacit.algorithms.off_policy import OffPolicy
 from tacit.algorithms.on_policy import OnPolicy
+from tacit.algorithms.two_view import TwoView
 
-__all__ = ["FiniteClasses", "Horizon", "Learner", "Models", "Networks", "OffPolicy", "OnPolicy", "load"]
+__all__ = ["FiniteClasses", "Horizon", "Learner", "Models", "Networks", "OffPolicy", "OnPolicy", "TwoView", "load"]
 
-LEARNERS: dict[str, type[Learner]] = {kind.__name__: kind for kind in (OffPolicy, OnPolicy)}
+LEARNERS: dict[str, type[Learner]] = {kind.__name__: kind for kind in (OffPolicy, OnPolicy, TwoView)}
 
 
 def load(folder: str | Path, *, device: str | None = None) -> Learner:

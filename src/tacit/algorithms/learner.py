@@ -43,7 +43,7 @@ class Learner(ABC):
         self.models = models
         self.seed = seed = check_whole(seed, 0, "seed")
         # One action out of K is right and always rewarded, unless told otherwise.
-        self.decoder = Decoder.from_assumption(1, 1, problem.actions) if decoder is None else decoder
+        self.decoder = Decoder.widest(1, 1, problem.actions) if decoder is None else decoder
         check_kind(self.decoder, Decoder, "decoder")
         self.fit_quality: Fit | None = None
         self.ledger = Ledger()
@@ -200,10 +200,13 @@ class Learner(ABC):
                 try:
                     self._ground(store.rounds())
                 except UntrustworthyDecoderError as doubt:
-                    store.postpone(doubt)
+                    self._postpone(store, doubt)
                 else:
                     self._grounded = True
                     store.clear()
+
+    def _postpone(self, store: Store, doubt: UntrustworthyDecoderError) -> None:
+        store.postpone(doubt)
 
     def _trusted(self, fit: Fit, rounds: Interactions) -> Tensor:
         """Decoded rewards (n,), or an UntrustworthyDecoderError if acting on them would be guessing."""

@@ -11,7 +11,15 @@ from torch import Tensor
 from tacit.encoders import Category, Problem
 from tacit.errors import InvalidInputError
 from tacit.interactions import check_kind
-from tacit.inverse import FiniteInverse, InverseModel, InverseTraining, NetworkInverse
+from tacit.inverse import (
+    FiniteInverse,
+    FiniteReward,
+    InverseModel,
+    InverseTraining,
+    NetworkInverse,
+    NetworkReward,
+    RewardModel,
+)  # fmt: skip
 from tacit.oracles import (
     FinitePolicies,
     NetworkOracle,
@@ -24,7 +32,7 @@ from tacit.oracles import (
 
 
 class Models(ABC):
-    """Makes the three things an algorithm is built from."""
+    """Makes the things an algorithm is built from."""
 
     @property
     @abstractmethod
@@ -34,6 +42,10 @@ class Models(ABC):
     @abstractmethod
     def inverse(self, problem: Problem, source: torch.Generator) -> InverseModel:
         """h: which action was taken."""
+
+    @abstractmethod
+    def reward(self, problem: Problem, source: torch.Generator) -> RewardModel:
+        """phi: whether feedback speaks of reward 1."""
 
     @abstractmethod
     def oracle(self, problem: Problem, source: torch.Generator) -> Oracle:
@@ -68,8 +80,11 @@ class Networks(Models):
     def paper(cls, on: str | None = None) -> Networks:
         """The recipe of the paper's image experiment: COCOB and squared loss, each round learned from once."""
         return cls(
-            InverseTraining(loss="squared", optimiser="cocob", augment=False, patience=8, starts=3),
-            OracleTraining(optimiser="cocob", augment=False, replay=0, warm_up=0),
+            InverseTraining(
+                loss="squared", optimiser="cocob", augment=False, contrast=0, contrast_steps=0, average=0, dropout=0,
+                steps=2_100, interval=1, starts=3,
+            ),
+            OracleTraining(optimiser="cocob", augment=False, replay=0, warm_up=0, average=0),
             on or best_device(),
         )
 
@@ -81,6 +96,9 @@ class Networks(Models):
         return NetworkInverse(
             problem.context, problem.feedback, problem.actions, self.inverse_training, source, self.device
         )
+
+    def reward(self, problem: Problem, source: torch.Generator) -> RewardModel:
+        return NetworkReward(problem.context, problem.feedback, self.inverse_training, source, self.device)
 
     def oracle(self, problem: Problem, source: torch.Generator) -> Oracle:
         return NetworkOracle(problem.context, problem.actions, self.oracle_training, source, self.device)
@@ -117,6 +135,10 @@ class FiniteClasses(Models):
     def inverse(self, problem: Problem, source: torch.Generator) -> InverseModel:
         self._check(problem)
         return FiniteInverse(self.f, self.phi)
+
+    def reward(self, problem: Problem, source: torch.Generator) -> RewardModel:
+        self._check(problem)
+        return FiniteReward(self.phi)
 
     def oracle(self, problem: Problem, source: torch.Generator) -> Oracle:
         self._check(problem)

@@ -100,7 +100,7 @@ class OffPolicy(Learner):
         self.fit_quality = self._inverse.fit(rounds[slice(half)])
         second = rounds[slice(half, None)]
         decoded = weights(second) * self._trusted(self.fit_quality, second)
-        self._policies.maximise(second.contexts, second.actions, decoded)
+        self._policies.maximise(second.contexts, second.actions, decoded, self._inverse.context_encoder)
 
     def _values(self, contexts: Tensor) -> Tensor:
         if not self._grounded:

@@ -70,7 +70,8 @@ class OnPolicy(Learner):
 
     def _ground(self, rounds: Interactions) -> None:
         self.fit_quality = self._inverse.fit(rounds)
-        self._oracle.warm_up(rounds.contexts, rounds.actions, self._trusted(self.fit_quality, rounds))
+        decoded = self._trusted(self.fit_quality, rounds)
+        self._oracle.warm_up(rounds.contexts, rounds.actions, decoded, self._inverse.context_encoder)
 
     def _values(self, contexts: Tensor) -> Tensor:
         if self.exploring:

@@ -22,9 +22,9 @@ LONGEST = 4  # times the rounds asked for: how many are kept meanwhile
 class Store:
     """The latest exploration rounds, and when there are enough of them to learn from."""
 
-    def __init__(self, enough: int, problem: Problem) -> None:
+    def __init__(self, enough: int, problem: Problem, capacity: int | None = None) -> None:
         self._problem = problem
-        self._capacity = LONGEST * enough
+        self._capacity = LONGEST * enough if capacity is None else capacity
         self._due = enough
         self._seen = 0
         self._kept = 0
@@ -33,6 +33,11 @@ class Store:
     @property
     def due(self) -> bool:
         return self._seen >= self._due
+
+    @property
+    def seen(self) -> int:
+        """How many there were so far, kept or not."""
+        return self._seen
 
     @contextmanager
     def added(self, rounds: Interactions) -> Iterator[None]:
@@ -55,12 +60,16 @@ class Store:
 
     def postpone(self, doubt: UntrustworthyDecoderError) -> None:
         """Say that the decoder cannot be trusted, and wait for more rounds."""
-        self._due = math.ceil(PATIENCE * self._seen)
-        # The warning points at the call of `learn`, four calls up.
+        self.wait(PATIENCE)
+        # The warning points at the call of `learn`, five calls up.
         warnings.warn(
             f"after {self._seen} uniform rounds: {doubt}. Exploring on, to try again at {self._due} rounds",
-            DecoderWarning, stacklevel=5,
+            DecoderWarning, stacklevel=6,
         )  # fmt: skip
+
+    def wait(self, factor: float) -> None:
+        """There are enough when there are `factor` times as many as now."""
+        self._due = math.ceil(factor * self._seen)
 
     def clear(self) -> None:
         self._batches, self._kept = [], 0

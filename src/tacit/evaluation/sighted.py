@@ -51,7 +51,8 @@ class _Sighted:
         else:
             self._explored.append(seen)
             if self._played >= self._explore:
-                self._oracle.warm_up(*(torch.cat(column) for column in zip(*self._explored, strict=True)))
+                contexts, actions, rewards = (torch.cat(column) for column in zip(*self._explored, strict=True))
+                self._oracle.warm_up(contexts, actions, rewards)
         return torch.full_like(rewards, 1 / self._K) if exploring else rewards, torch.full_like(rewards, torch.nan)
 
     def greedy(self, contexts: Tensor) -> Tensor:

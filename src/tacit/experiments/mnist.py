@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tacit.algorithms import Learner, Models, Networks, OffPolicy, OnPolicy
 from tacit.decoder import Decoder
-from tacit.encoders import Problem
+from tacit.encoders import Encoder, Problem
 from tacit.environments.mnist import load, mnist
 from tacit.evaluation.progressive import Played, play
 from tacit.experiments.curves import after_exploration, band, windowed
@@ -33,7 +33,7 @@ from tacit.experiments.spec import (
     Table,
 )
 from tacit.interactions import Interactions
-from tacit.inverse import Fit, InverseModel
+from tacit.inverse import Fit, InverseModel, RewardModel
 from tacit.oracles import Oracle, PolicyOracle
 from tacit.storage import Json
 
@@ -190,6 +190,9 @@ class SharedInverse(Models):
             self._inverse = FittedOnce(self._models.inverse(problem, source))
         return self._inverse
 
+    def reward(self, problem: Problem, source: torch.Generator) -> RewardModel:
+        return self._models.reward(problem, source)
+
     def oracle(self, problem: Problem, source: torch.Generator) -> Oracle:
         return self._models.oracle(problem, source)
 
@@ -204,10 +207,14 @@ class FittedOnce(InverseModel):
         self._model = model
         self._fit: Fit | None = None
 
-    def fit(self, rounds: Interactions) -> Fit:
+    def fit(self, rounds: Interactions, test: Interactions | None = None) -> Fit:
         if self._fit is None:
-            self._fit = self._model.fit(rounds)
+            self._fit = self._model.fit(rounds, test)
         return self._fit
+
+    @property
+    def encoders(self) -> tuple[Encoder, Encoder] | None:
+        return self._model.encoders
 
     def posterior(self, contexts: Tensor, feedback: Tensor) -> Tensor:
         return self._model.posterior(contexts, feedback)

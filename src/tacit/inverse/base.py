@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from tacit.encoders.base import Encoder
 from tacit.errors import InvalidInputError
 from tacit.interactions import Interactions, check_interactions
 
@@ -61,8 +62,10 @@ class InverseModel(ABC):
     """P(action | context, feedback) when actions are drawn uniformly: h in the paper."""
 
     @abstractmethod
-    def fit(self, rounds: Interactions) -> Fit:
+    def fit(self, rounds: Interactions, test: Interactions | None = None) -> Fit:
         """Learn from rounds drawn with any probabilities; starts afresh.
+
+        What it says of its quality is measured on `test`; without it, on some rounds that it keeps back.
 
         A round's action was drawn from p(. | x), so that its posterior is p_a h_a / sum_b p_b h_b. h is fitted
         through this, without weights: a round whose p leaves little to chance hardly depends on h and says little.
@@ -71,6 +74,16 @@ class InverseModel(ABC):
     @abstractmethod
     def posterior(self, contexts: Tensor, feedback: Tensor) -> Tensor:
         """h(x, y): (n, K), rows sum to 1; changes nothing. Before the first fit there is none: NotFittedError."""
+
+    @property
+    @abstractmethod
+    def encoders(self) -> tuple[Encoder, Encoder] | None:
+        """What it learned to read contexts and feedback with, for others to start from; None where there is nothing."""
+
+    @property
+    def context_encoder(self) -> Encoder | None:
+        """The first of them."""
+        return None if self.encoders is None else self.encoders[0]
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -37,9 +38,21 @@ class FiniteInverse(InverseModel):
         self._contexts, self._feedback = Category(f.shape[1]), Category(phi.shape[2])
         self._fitted: tuple[Tensor, Tensor] | None = None
 
-    def fit(self, rounds: Interactions) -> Fit:
+    def fit(self, rounds: Interactions, test: Interactions | None = None) -> Fit:
+        """The quality is that on `rounds`, unless there is a `test`."""
+        fit = self._fit(self._checked(rounds))
+        return fit if test is None else self._tested(self._checked(test))
+
+    def _checked(self, rounds: Interactions) -> Interactions:
         check_rounds(rounds, self._shape[2])
         self._check_columns(rounds.contexts, rounds.feedback)
+        return rounds
+
+    def _tested(self, test: Interactions) -> Fit:
+        assert self._fitted is not None
+        return replace(_logged_fit(*self._fitted, test), held_out=True)
+
+    def _fit(self, rounds: Interactions) -> Fit:
         if is_uniform(rounds.probabilities):
             counts = count(rounds.contexts, rounds.feedback, rounds.actions, self._shape)
             f, phi = risk_minimiser(self._f, self._phi, counts)
@@ -56,6 +69,10 @@ class FiniteInverse(InverseModel):
         f, phi = self._fitted
         contexts, feedback = contexts.long(), feedback.long()  # an index of bytes would be read as a mask
         return posterior(f[contexts], phi[contexts, feedback])
+
+    @property
+    def encoders(self) -> None:
+        return None
 
     def tensors(self) -> dict[str, Tensor]:
         """The chosen f (X, K) and phi (X, Y); nothing before the first fit."""

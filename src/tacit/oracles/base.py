@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from tacit.encoders.base import Encoder
+
 
 class Oracle(ABC):
     """AlgSq in the paper: predicts, then sees the decoded reward of the action taken."""
@@ -20,8 +22,17 @@ class Oracle(ABC):
         """Learn from decoded rewards (n,) in [0, 1] of the actions taken (n,)."""
 
     @abstractmethod
-    def warm_up(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
-        """Learn once from the exploration rounds, decoded, before acting; may pass."""
+    def warm_up(
+        self, contexts: Tensor, actions: Tensor, decoded: Tensor, encoder: Encoder | None = None
+    ) -> None:
+        """Learn once from the exploration rounds, decoded, before acting; may pass.
+
+        `encoder` has learned to read contexts already, and may be started from.
+        """
+
+    @abstractmethod
+    def relearn(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
+        """Put these rounds, decoded better than before, in the place of all that were learned."""
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:

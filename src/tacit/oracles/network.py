@@ -10,13 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tacit.encoders.base import WIDTH, Space
-from tacit.interactions import check_whole
+from tacit.encoders.base import WIDTH, Encoder, Space
+from tacit.errors import InvalidInputError
+from tacit.interactions import check_real, check_whole
 from tacit.oracles.base import Oracle
 from tacit.oracles.replay import Replay
 from tacit.seeding import initialisation
 from tacit.storage import load_module
 from tacit.training import (
+    Average,
     LossName,
     OptimiserName,
     Replayed,
@@ -29,6 +31,7 @@ from tacit.training import (
 )  # fmt: skip
 
 RATE = 1e-3
+RELEARN = 500  # steps on rounds that were decoded anew
 FIRST_GUESS = 0.1  # the reward expected of an action nothing is known about
 
 
@@ -36,13 +39,15 @@ FIRST_GUESS = 0.1  # the reward expected of an action nothing is known about
 class OracleTraining:
     """How the network is trained: one step per batch, and `replay` steps of `batch` earlier rounds after it.
 
-    `warm_up` steps on the exploration rounds come first. With replay and warm_up 0 it is the paper's oracle.
+    `warm_up` steps on the exploration rounds come first, from the encoder that the inverse model learned. `average` is
+    how slowly the weights that predict follow those in training. With all three 0 it is the paper's oracle.
     """
 
     loss: LossName = "squared"
     optimiser: OptimiserName = "adamw"
     replay: int = 4
-    warm_up: int = 600
+    warm_up: int = 1_000
+    average: float = 0.99
     batch: int = 128
     augment: bool = True
     capacity: int = 100_000
@@ -51,6 +56,9 @@ class OracleTraining:
         check_names("OracleTraining", self.loss, self.optimiser)
         for name, least in (("replay", 0), ("warm_up", 0), ("batch", 1), ("capacity", 1)):
             object.__setattr__(self, name, check_whole(getattr(self, name), least, f"OracleTraining.{name}"))
+        object.__setattr__(self, "average", check_real(self.average, "OracleTraining.average"))
+        if not 0 <= self.average < 1:
+            raise InvalidInputError("OracleTraining.average", f"expected a number from 0 to 1, got {self.average}")
 
 
 class OracleNetwork(nn.Module):
@@ -84,19 +92,33 @@ class NetworkOracle(Oracle):
         self._optim = optimiser(training.optimiser, self._network, RATE)
         remembers = training.replay or training.warm_up
         self._replay = Replay(training.capacity, context, self._device) if remembers else None
+        self._average = Average(self._network, training.average)
         self._step = Replayed(self._training_step)
-        self._predict = Replayed(lambda contexts: self._network(contexts).sigmoid())
+        self._predict = Replayed(lambda contexts: self._average.network(contexts).sigmoid())
         self._prepared = False
 
     @torch.no_grad()
     def predict(self, contexts: Tensor) -> Tensor:
         return self._predict(contexts)
 
-    def warm_up(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
+    def warm_up(
+        self, contexts: Tensor, actions: Tensor, decoded: Tensor, encoder: Encoder | None = None
+    ) -> None:
         self._prepare(contexts)
-        if self.training.warm_up:
+        if not self.training.warm_up:
+            return
+        if encoder is not None:
+            self._network.context.load_state_dict(encoder.state_dict())
+            self._average.reset()
+        self._remember(contexts, actions, decoded)
+        self._learn_again(self.training.warm_up)
+
+    def relearn(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
+        self._prepare(contexts)
+        if self._replay is not None:
+            self._replay = Replay(self.training.capacity, self._space, self._device)
             self._remember(contexts, actions, decoded)
-            self._learn_again(self.training.warm_up)
+            self._learn_again(RELEARN)
 
     def update(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
         self._prepare(contexts)
@@ -110,6 +132,8 @@ class NetworkOracle(Oracle):
 
     def tensors(self) -> dict[str, Tensor]:
         parts = {"network": self._network.state_dict(), "optimiser": optimiser_tensors(self._optim)}
+        if self.training.average:
+            parts["average"] = self._average.network.state_dict()
         if self._replay is not None:
             parts["replay"] = self._replay.tensors()
         return {f"{part}.{name}": value for part, entries in parts.items() for name, value in entries.items()} | {
@@ -118,6 +142,8 @@ class NetworkOracle(Oracle):
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         load_module(self._network, subset(tensors, "network"), "oracle")
+        if self.training.average:
+            load_module(self._average.network, subset(tensors, "average"), "oracle's average")
         restore_optimiser(self._optim, subset(tensors, "optimiser"))
         if self._replay is not None:
             self._replay.restore(subset(tensors, "replay"))
@@ -154,4 +180,5 @@ class NetworkOracle(Oracle):
             loss = (taken.sigmoid() - decoded).square().mean()
         loss.backward()
         self._optim.step()
+        self._average.update()
         return loss.detach()

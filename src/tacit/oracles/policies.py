@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from tacit.encoders.base import Encoder
 from tacit.errors import CorruptFileError, NotFittedError
 
 NOTHING_CHOSEN = "no policy was chosen yet; call maximise with decoded rounds first"
@@ -21,8 +22,13 @@ class PolicyOracle(ABC):
     """Picks a policy, and then scores actions; the highest score is the policy's choice."""
 
     @abstractmethod
-    def maximise(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
-        """Choose the policy from rounds (n, ...), (n,), (n,); starts afresh."""
+    def maximise(
+        self, contexts: Tensor, actions: Tensor, decoded: Tensor, encoder: Encoder | None = None
+    ) -> None:
+        """Choose the policy from rounds (n, ...), (n,), (n,); starts afresh.
+
+        `encoder` has learned to read contexts already, and may be started from.
+        """
 
     @abstractmethod
     def scores(self, contexts: Tensor) -> Tensor:
@@ -44,7 +50,9 @@ class FinitePolicies(PolicyOracle):
         self._f = f
         self._chosen: int | None = None
 
-    def maximise(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
+    def maximise(
+        self, contexts: Tensor, actions: Tensor, decoded: Tensor, encoder: Encoder | None = None
+    ) -> None:
         _, X, K = self._f.shape
         totals = torch.zeros(X * K, dtype=torch.float64, device=decoded.device)
         totals.index_add_(0, contexts.long() * K + actions, decoded.double())

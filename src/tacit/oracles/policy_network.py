@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.optim import Optimizer
 
-from tacit.encoders.base import Space
+from tacit.encoders.base import Encoder, Space
 from tacit.errors import NotFittedError
 from tacit.oracles.network import OracleNetwork, OracleTraining
 from tacit.oracles.policies import NOTHING_CHOSEN, PolicyOracle
@@ -41,12 +41,16 @@ class NetworkPolicies(PolicyOracle):
         self._scores = Replayed(self._network)
         self._chosen = False
 
-    def maximise(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
+    def maximise(
+        self, contexts: Tensor, actions: Tensor, decoded: Tensor, encoder: Encoder | None = None
+    ) -> None:
         if self._chosen:
             self._network = self._fresh()
             self._scores = Replayed(self._network)
         self._chosen = True
         self._network.context.prepare(contexts)
+        if encoder is not None and self.training.warm_up:
+            self._network.context.load_state_dict(encoder.state_dict())
         # Rounds decoded as 0 weigh nothing.
         rows = decoded.nonzero()[:, 0]
         rows = rows[torch.randperm(len(rows), generator=self._source, device=self._source.device).to(rows.device)]

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from tacit.encoders import Category
+from tacit.encoders import Category, Encoder
 from tacit.errors import CorruptFileError, InvalidInputError
 from tacit.interactions import check_actions, check_finite
 from tacit.oracles.base import Oracle
 
 # exp(-eta (z - r)^2) is concave in z for all z, r in [0, 1] just when 2 eta (z - r)^2 <= 1.
+CHUNK = 2_048  # rounds at a time
 ETA = 0.5
 
 
@@ -51,8 +52,15 @@ class VovkOracle(Oracle):
         losses = squared_losses(self._f, contexts.long(), actions.long(), decoded.to(self._f))
         self._log_weights = aggregate(self._log_weights, losses.sum(0))
 
-    def warm_up(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
+    def warm_up(
+        self, contexts: Tensor, actions: Tensor, decoded: Tensor, encoder: Encoder | None = None
+    ) -> None:
         """Passes: Algorithm 2 starts its oracle after exploration, and the theorem counts its regret from there."""
+
+    def relearn(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
+        self._log_weights = uniform_log_weights(self._f)
+        for part in zip(contexts.split(CHUNK), actions.split(CHUNK), decoded.split(CHUNK), strict=True):
+            self.update(*part)
 
     def tensors(self) -> dict[str, Tensor]:
         return {"log_weights": self._log_weights}
