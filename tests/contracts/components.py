@@ -15,6 +15,7 @@ from tacit.environments import Environment
 from tacit.environments.classification import Classification, Labelled, Neighbour, Signs
 from tacit.environments.digits import digits
 from tacit.environments.finite import FiniteEnvironment
+from tacit.environments.tables import tabular
 from tacit.inverse import FiniteInverse, InverseTraining, NetworkInverse
 from tacit.oracles import FinitePolicies, NetworkOracle, NetworkPolicies, OracleTraining, VovkOracle
 from tacit.seeding import generator
@@ -192,6 +193,7 @@ ENVIRONMENTS: dict[str, Callable[[int], Environment]] = {
     "classification, images shown": _images,
     "classification, signs": _signs,
     "digits": lambda seed: digits(seed, passes=1),
+    "a table": lambda seed: tabular("satimage", seed, passes=1),
 }
 
 

@@ -105,7 +105,7 @@ def test_an_interrupted_run_says_how_to_go_on(command, offer):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("experiment", "nothing"), "no experiment 'nothing'; there are digits, health, logs, mnist, ope, theory"),
+        (("experiment", "nothing"), f"no experiment 'nothing'; there are {', '.join(registry.CLASSES)}"),
         (("experiment",), "Missing argument 'NAME'"),
         (("experiment", "digits", "--jobs", "0"), "Invalid value for '--jobs'"),
         (("experiment", "digits", "--device", "tpu"), "Invalid value for '--device': device: expected cpu, cuda or"),

@@ -36,7 +36,8 @@ def experiment(
         Path | None,
         typer.Option(
             "--data", metavar="DIR", exists=True, file_okay=False,
-            help="A folder that holds the data set; without it, it is fetched once and kept.",
+            help="A folder that holds the data set, or folders called mnist and fashion; without it, they are fetched "
+            "once and kept.",
         ),
     ] = None,
     device: Annotated[

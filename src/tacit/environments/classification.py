@@ -25,6 +25,8 @@ from tacit.interactions import (
 )  # fmt: skip
 from tacit.seeding import generator
 
+TEST_SHARE = 0.2
+
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
@@ -53,6 +55,13 @@ class Labelled:
 
     def to(self, device: torch.device | str) -> Labelled:
         return Labelled(self.contexts.to(device), self.labels.to(device), self.classes)
+
+    def split(self, seed: int, passes: int) -> tuple[Labelled, Labelled]:
+        """Four fifths to learn from, each `passes` times, and the rest to score on; which is which is the seed's."""
+        check_positive_count(passes, "passes")
+        order = torch.randperm(len(self), generator=generator(seed, "split")).to(self.labels.device)
+        held = round(TEST_SHARE * len(self))
+        return self[order[held:].repeat(passes)], self[order[:held]]
 
 
 class FeedbackRule(ABC):

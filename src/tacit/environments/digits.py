@@ -7,9 +7,7 @@ import torch
 from tacit.encoders import Image
 from tacit.environments.classification import Classification, Labelled, Neighbour
 from tacit.errors import MissingExtraError
-from tacit.seeding import generator
 
-TEST_SHARE = 0.2
 SPACE = Image(8, 8)
 
 
@@ -23,7 +21,5 @@ def digits(seed: int, device: torch.device | str = "cpu", passes: int = 3) -> Cl
     everything = Labelled(
         torch.from_numpy(data.images).float() / 16, torch.from_numpy(data.target).long(), classes=10
     ).to(device)
-    order = torch.randperm(len(everything), generator=generator(seed, "split")).to(device)
-    held = round(TEST_SHARE * len(everything))
-    train, test = everything[order[held:].repeat(passes)], everything[order[:held]]
+    train, test = everything.split(seed, passes)
     return Classification(train, test, SPACE, Neighbour(train, SPACE), seed)

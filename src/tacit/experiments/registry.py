@@ -10,6 +10,7 @@ from tacit.experiments.spec import Experiment
 # The class is in the module of the experiment's name.
 CLASSES = {
     "digits": "Digits", "health": "Health", "logs": "Logs", "mnist": "Mnist", "ope": "Ope", "theory": "Theory",
+    "transfer": "Transfer",
 }  # fmt: skip
 
 

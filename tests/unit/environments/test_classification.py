@@ -284,3 +284,25 @@ def test_chances_of_signs_that_are_none_are_refused(chances, message):
 def test_one_sign_alone_can_say_nothing(source):
     with pytest.raises(InvalidInputError, match="expected shape"):
         Signs.personal(3, source, signs=1)
+
+
+# -- splits ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_split_shows_four_fifths_as_often_as_wanted_and_keeps_the_rest():
+    train, test = examples().split(seed=0, passes=3)
+    assert (len(train), len(test)) == (3 * 40, 10)
+    shown, counts = train.contexts.unique(return_counts=True)
+    assert counts.tolist() == [3] * 40
+    assert sorted([*shown.tolist(), *test.contexts[:, 0].tolist()]) == sorted(examples().contexts[:, 0].tolist())
+
+
+def test_a_split_is_the_seeds():
+    first, again, other = (examples().split(seed, 1)[1].contexts for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_a_split_that_shows_nothing_is_refused():
+    with pytest.raises(InvalidInputError, match="passes: expected a whole number, at least 1, got 0"):
+        examples().split(seed=0, passes=0)

@@ -1,4 +1,4 @@
-"""MNIST: read from a folder or fetched once, checked either way, and every failure says what to do."""
+"""MNIST and Fashion-MNIST: read from a folder or fetched once, checked, and every failure says what to do."""
 
 from __future__ import annotations
 
@@ -11,17 +11,23 @@ import struct
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 
 from tacit.encoders import Image
-from tacit.environments import mnist
+from tacit.environments import fashion, mnist
+from tacit.environments.classification import Classification, Labelled
+from tacit.environments.idx import ImageSet
 from tacit.errors import DatasetError
 
 TRAIN, TEST = 30, 5
-TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS = mnist.CONTENTS
+NAMES = TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS = tuple(mnist.FILES.contents)
+MODULES = {"mnist": mnist, "fashion": fashion}
+DATA = Path(os.environ.get("TACIT_DATA", ""))
 
 
 def idx(values: torch.Tensor) -> bytes:
@@ -37,13 +43,28 @@ def labels(count: int) -> torch.Tensor:
     return (torch.arange(count) % 10).to(torch.uint8)
 
 
+def checksums(contents: dict[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(text).hexdigest() for name, text in contents.items()}
+
+
+@pytest.fixture(params=MODULES)
+def module(request: pytest.FixtureRequest) -> ModuleType:
+    return MODULES[request.param]
+
+
 @pytest.fixture
-def archives(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+def archives(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """Four small files in the place of the real ones, and their checksums."""
-    values = dict(zip(mnist.CONTENTS, (images(TRAIN), labels(TRAIN), images(TEST), labels(TEST)), strict=True))
+    values = dict(zip(NAMES, (images(TRAIN), labels(TRAIN), images(TEST), labels(TEST)), strict=True))
     contents = {name: idx(value) for name, value in values.items()}
-    monkeypatch.setattr(mnist, "CONTENTS", {name: hashlib.sha256(text).hexdigest() for name, text in contents.items()})
+    monkeypatch.setattr(module, "FILES", replace(module.FILES, contents=checksums(contents)))
     return {name: gzip.compress(text) for name, text in contents.items()}
+
+
+@pytest.fixture
+def files(module: ModuleType, archives: dict[str, bytes]) -> ImageSet:
+    """The data set of those small files."""
+    return module.FILES
 
 
 @pytest.fixture
@@ -54,9 +75,9 @@ def folder(tmp_path: Path, archives: dict[str, bytes]) -> Path:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path: Path, files: ImageSet, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "tacit" / "mnist"
+    return tmp_path / "tacit" / files.folder
 
 
 class Answer(io.BytesIO):
@@ -93,7 +114,7 @@ def raising(error: Exception) -> Answer:
     raise error
 
 
-def is_complete(loaded: tuple[mnist.Labelled, mnist.Labelled]) -> bool:
+def is_complete(loaded: tuple[Labelled, Labelled]) -> bool:
     return all(
         torch.equal(part.contexts, images(count)) and torch.equal(part.labels, labels(count).long())
         for part, count in zip(loaded, (TRAIN, TEST), strict=True)
@@ -103,30 +124,61 @@ def is_complete(loaded: tuple[mnist.Labelled, mnist.Labelled]) -> bool:
 # -- from a folder -----------------------------------------------------------------------------------------------------
 
 
-def test_images_and_labels_are_read_from_a_folder(folder):
-    assert is_complete(mnist.load(folder))
+def test_images_and_labels_are_read_from_a_folder(module, folder):
+    assert is_complete(module.load(folder))
 
 
-def test_the_environment_is_the_papers(folder):
-    made = mnist.mnist(0, data=folder)
-    assert made.problem.actions == 10
-    assert made.problem.context == made.problem.feedback == Image(28, 28)
-    assert made.horizon == TRAIN
-    assert len(made.held_out().contexts) == TEST
-    (arrival,) = made.stream(TRAIN, TRAIN)
+@pytest.fixture
+def world(module: ModuleType, folder: Path) -> Classification:
+    return {"mnist": mnist.mnist, "fashion": fashion.fashion}[module.FILES.folder](0, data=folder)
+
+
+def test_the_environment_is_the_papers(world):
+    assert world.problem.actions == 10
+    assert world.problem.context == world.problem.feedback == Image(28, 28)
+    assert world.horizon == TRAIN
+    assert len(world.held_out().contexts) == TEST
+    (arrival,) = world.stream(TRAIN, TRAIN)
     shown = {bytes(image.numpy()): int(label) for image, label in zip(images(TRAIN), labels(TRAIN), strict=True)}
-    digits = torch.tensor([shown[bytes(image.numpy())] for image in arrival.contexts])
-    actions = torch.where(torch.arange(TRAIN) % 2 == 0, digits, (digits + 3) % 10)
+    classes = torch.tensor([shown[bytes(image.numpy())] for image in arrival.contexts])
+    actions = torch.where(torch.arange(TRAIN) % 2 == 0, classes, (classes + 3) % 10)
     feedback, hidden = arrival.react(actions)
-    expected = torch.where(actions == digits, digits + 1, digits - 1) % 10
+    expected = torch.where(actions == classes, classes + 1, classes - 1) % 10
     assert [shown[bytes(image.numpy())] for image in feedback] == expected.tolist()
-    assert torch.equal(hidden.values, (actions == digits).float())
+    assert torch.equal(hidden.values, (actions == classes).float())
 
 
+@pytest.mark.parametrize("module", [mnist], ids=["mnist"])
 def test_rewards_can_be_left_to_chance(folder):
     (arrival,) = mnist.mnist(0, data=folder, right=0.5, wrong=0.4).stream(TRAIN, TRAIN)
     _, hidden = arrival.react(torch.zeros(TRAIN, dtype=torch.int64))
     assert 0 < hidden.values.mean() < 1
+
+
+def test_several_sets_share_a_folder_in_folders_of_their_own(files, folder, archives):
+    """A folder of the set's name goes before the folder itself, whatever lies there."""
+    own = folder / files.folder
+    own.mkdir()
+    for name, archive in archives.items():
+        (own / name).write_bytes(archive)
+        (folder / name).write_bytes(gzip.compress(b"another set"))
+    assert is_complete(files.load(folder))
+    assert is_complete(files.load(own))
+
+
+def test_files_of_another_set_are_refused_with_the_place_for_ones_own(files, folder):
+    (folder / TRAIN_IMAGES).write_bytes(gzip.compress(b"another set"))
+    with pytest.raises(DatasetError, match=f"not contain what {files.name} does") as caught:
+        files.load(folder)
+    assert str(caught.value).endswith(f"the files of {files.name} may also lie in {folder / files.folder}")
+
+
+def test_a_file_that_is_missing_in_the_sets_own_folder_is_wanted_there_alone(files, folder):
+    (folder / files.folder).mkdir()
+    with pytest.raises(DatasetError, match="No such file") as caught:
+        files.load(folder)
+    assert str(folder / files.folder / TRAIN_IMAGES) in str(caught.value)
+    assert "may also lie" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -141,42 +193,42 @@ def test_rewards_can_be_left_to_chance(folder):
     ],
     ids=["truncated", "empty", "a web page", "altered", "too short inside", "too long inside"],
 )
-@pytest.mark.parametrize("name", mnist.CONTENTS)
-def test_a_damaged_file_is_named_with_what_to_do(folder, name, damage, message):
+@pytest.mark.parametrize("name", NAMES)
+def test_a_damaged_file_is_named_with_what_to_do(files, folder, name, damage, message):
     (folder / name).write_bytes(damage((folder / name).read_bytes()))
     with pytest.raises(DatasetError, match=message) as caught:
-        mnist.load(folder)
+        files.load(folder)
     assert str(folder / name) in str(caught.value)
     assert "delete it and try again" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", mnist.CONTENTS)
-def test_a_missing_file_is_named_with_all_that_are_wanted(folder, name):
+@pytest.mark.parametrize("name", NAMES)
+def test_a_missing_file_is_named_with_all_that_are_wanted(files, folder, name):
     (folder / name).unlink()
     with pytest.raises(DatasetError, match="No such file") as caught:
-        mnist.load(folder)
+        files.load(folder)
     assert str(folder / name) in str(caught.value)
-    assert all(wanted in str(caught.value) for wanted in mnist.CONTENTS)
+    assert all(wanted in str(caught.value) for wanted in NAMES)
 
 
 # -- fetched -----------------------------------------------------------------------------------------------------------
 
 
-def test_files_are_fetched_once_and_kept(cache, archives, asked):
+def test_files_are_fetched_once_and_kept(files, cache, archives, asked):
     addresses = asked(lambda address: Answer(archives[address.rsplit("/", 1)[1]]))
-    assert is_complete(mnist.load())
-    assert addresses == [f"{mnist.SOURCES[0]}{name}" for name in archives]
+    assert is_complete(files.load())
+    assert addresses == [f"{files.sources[0]}{name}" for name in archives]
     assert sorted(path.name for path in cache.iterdir()) == sorted(archives)
-    assert is_complete(mnist.load())
+    assert is_complete(files.load())
     assert len(addresses) == len(archives)
 
 
-def test_only_what_is_missing_is_fetched(cache, archives, asked):
+def test_only_what_is_missing_is_fetched(files, cache, archives, asked):
     cache.mkdir(parents=True)
     for name in (TRAIN_IMAGES, TEST_LABELS):
         (cache / name).write_bytes(archives[name])
     addresses = asked(lambda address: Answer(archives[address.rsplit("/", 1)[1]]))
-    assert is_complete(mnist.load())
+    assert is_complete(files.load())
     assert [address.rsplit("/", 1)[1] for address in addresses] == [TRAIN_LABELS, TEST_IMAGES]
 
 
@@ -195,47 +247,64 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("fail", FAILURES.values(), ids=FAILURES.keys())
-def test_the_next_source_is_asked_when_the_first_fails(cache, archives, asked, fail):
+def test_the_next_source_is_asked_when_the_first_fails(files, cache, archives, asked, fail):
     def answer(address: str) -> Answer:
         archive = archives[address.rsplit("/", 1)[1]]
-        return fail(archive) if address.startswith(mnist.SOURCES[0]) else Answer(archive)
+        return fail(archive) if address.startswith(files.sources[0]) else Answer(archive)
 
     addresses = asked(answer)
-    assert is_complete(mnist.load())
+    assert is_complete(files.load())
     assert len(addresses) == 2 * len(archives)
 
 
 @pytest.mark.parametrize("fail", FAILURES.values(), ids=FAILURES.keys())
-def test_without_any_source_the_error_says_what_to_do_and_nothing_is_kept(cache, archives, asked, fail):
+def test_without_any_source_the_error_says_what_to_do_and_nothing_is_kept(files, cache, archives, asked, fail):
     asked(lambda address: fail(archives[address.rsplit("/", 1)[1]]))
     with pytest.raises(DatasetError, match="--data DIR") as caught:
-        mnist.load()
-    assert all(f"{source}{TRAIN_IMAGES}: " in str(caught.value) for source in mnist.SOURCES)
+        files.load()
+    assert all(f"{source}{TRAIN_IMAGES}: " in str(caught.value) for source in files.sources)
     assert not cache.exists()
 
 
-def test_a_damaged_cache_is_not_fetched_over_in_silence(cache, folder, archives):
+def test_a_damaged_cache_is_not_fetched_over_in_silence(files, cache, folder, archives):
     cache.mkdir(parents=True)
     for name, archive in archives.items():
         (cache / name).write_bytes(archive[:-20])
     with pytest.raises(DatasetError, match="delete it and try again"):
-        mnist.load()
+        files.load()
 
 
-def test_the_cache_lies_where_the_system_wants_it(tmp_path, monkeypatch):
+def test_the_cache_lies_where_the_system_wants_it(files, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert mnist.cache_folder() == tmp_path / "tacit" / "mnist"
+    assert files.cache() == tmp_path / "tacit" / files.folder
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert mnist.cache_folder() == tmp_path / ".cache" / "tacit" / "mnist"
+    assert files.cache() == tmp_path / ".cache" / "tacit" / files.folder
+
+
+def test_no_two_sets_share_a_folder_or_a_file():
+    sets = [module.FILES for module in MODULES.values()]
+    assert len({files.folder for files in sets}) == len(sets)
+    assert len({checksum for files in sets for checksum in files.contents.values()}) == 4 * len(sets)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif("TACIT_DATA" not in os.environ, reason="TACIT_DATA names no folder with the four files of MNIST")
 def test_the_real_files_hold_what_mnist_does():
-    train, test = mnist.load(Path(os.environ["TACIT_DATA"]))
+    train, test = mnist.load(DATA)
     assert train.contexts.shape == (60_000, 28, 28)
     assert test.contexts.shape == (10_000, 28, 28)
     assert train.labels.bincount().tolist() == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
     assert test.labels.bincount().tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
     assert float(train.contexts.float().mean() / 255) == pytest.approx(0.1307, abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "fashion").is_dir(), reason="TACIT_DATA names no folder that holds one called fashion")
+def test_the_real_files_hold_what_fashion_mnist_does():
+    train, test = fashion.load(DATA)
+    assert train.contexts.shape == (60_000, 28, 28)
+    assert test.contexts.shape == (10_000, 28, 28)
+    assert train.labels.bincount().tolist() == [6_000] * 10
+    assert test.labels.bincount().tolist() == [1_000] * 10
+    assert float(train.contexts.float().mean() / 255) == pytest.approx(0.2860, abs=1e-4)
