@@ -170,6 +170,7 @@ class Average(Generic[Network]):
 
     def __init__(self, network: Network, rate: float) -> None:
         self.network = copy.deepcopy(network).requires_grad_(False) if rate else network
+        self._network = network
         self._share = 1 - rate
         self._means: list[Tensor] = list(self.network.parameters())
         self._values: list[Tensor] = list(network.parameters())
@@ -181,10 +182,9 @@ class Average(Generic[Network]):
             torch._foreach_lerp_(self._means, self._values, self._share)
 
     def reset(self) -> None:
-        """Start again from the weights that the network has now."""
+        """Start again from all that the network holds now: a scale of its data is not averaged."""
         if self._share < 1:
-            for mean, value in zip(self._means, self._values, strict=True):
-                mean.data.copy_(value)
+            self.network.load_state_dict(self._network.state_dict())
 
 
 class EarlyStopping:

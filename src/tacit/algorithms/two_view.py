@@ -35,17 +35,17 @@ from tacit.errors import DecoderWarning, NotFittedError, UntrustworthyDecoderErr
 from tacit.exploration import Schedule, SquareRoot
 from tacit.interactions import Ids, Interactions, check_kind, check_positive_count
 
-BETA, SIGMA = 0.4, 0.2  # the ramp of phi
+BETA, SIGMA = 0.1, 0.8  # the ramp of phi
 ANCHOR_EVERY, ANCHOR_MOST = 10, 500  # one uniform round in so many is kept apart, up to so many
 FEWEST = 20  # examples of good rounds, and of bad ones, without which there is no refinement
-CERTAIN = 3.0  # standard errors by which a refinement must be worse to be dropped
+CERTAIN = 3.0  # standard errors by which a refinement must be worse to be worth a warning
 CHUNK = 2_000  # rows at a time where nothing is learned
 STRENGTH = 16.0  # of exploitation: gamma_t = STRENGTH sqrt(K t)
 
 # explore="auto": first after FIRST K uniform rounds, then whenever there are twice as many, the learner asks whether it
 # knows a good action nearly everywhere.
 FIRST, LAST = 200, 3_200
-KNOWN, BEST = 0.85, 0.9  # of what the best known tenth of the contexts promises, on average over all contexts
+KNOWN, BEST = 0.75, 0.9  # of what the best known tenth of the contexts promises, on average over all contexts
 GAINED = 0.02  # less than this from twice the rounds: no use in waiting
 
 
@@ -54,7 +54,7 @@ class Refinement:
     """What came of a refinement after so many `rounds`, from so many examples of `good` and `bad` ones.
 
     `excess` is how much worse the refined decoder foretells the actions of the anchor than the anchored one, in squared
-    loss by round, and `error` its standard error; the refinement is `kept` unless it is worse beyond chance.
+    loss by round, and `error` its standard error. The refinement is `kept` if it is no worse.
     """
 
     rounds: int
@@ -62,7 +62,15 @@ class Refinement:
     bad: int
     excess: float
     error: float
-    kept: bool
+
+    @property
+    def kept(self) -> bool:
+        return self.excess <= 0
+
+    @property
+    def contradicts(self) -> bool:
+        """Worse beyond chance: one of the decoders is wrong, and so may be the assumptions."""
+        return self.excess > CERTAIN * self.error
 
     def __str__(self) -> str:
         verdict = "kept" if self.kept else "dropped"
@@ -75,8 +83,8 @@ class Refinement:
 class TwoView(Learner):
     """Explores as long as it has to (or `explore` rounds), acts, and goes on learning what feedback means.
 
-    After twice as many rounds, four times, eight times, ... the decoder is refined. A refinement that contradicts what
-    was learned from uniform rounds, beyond chance, is dropped with a warning.
+    After twice as many rounds, four times, eight times, ... the decoder is refined. A refinement is used only if it is
+    no worse than what was learned from uniform rounds; if it contradicts that beyond chance, there is a warning.
     """
 
     def __init__(
@@ -167,10 +175,9 @@ class TwoView(Learner):
         if min(len(good), len(bad)) < FEWEST:
             return
         self._reward.fit(rounds[good], rounds[bad], self._inverse.encoders)
-        excess, error = self._compared()
-        self._refined = excess <= CERTAIN * error
-        self.refinement = Refinement(self._seen, len(good), len(bad), excess, error, self._refined)
-        if not self._refined:
+        self.refinement = Refinement(self._seen, len(good), len(bad), *self._compared())
+        self._refined = self.refinement.kept
+        if self.refinement.contradicts:
             self._reward = self.models.reward(self.problem, self._training)
             # The warning points at the call of `learn`, four calls up.
             warnings.warn(

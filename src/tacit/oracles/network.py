@@ -152,6 +152,7 @@ class NetworkOracle(Oracle):
     def _prepare(self, contexts: Tensor) -> None:
         if not self._prepared:
             self._network.context.prepare(contexts)
+            self._average.reset()
             self._prepared = True
 
     def _remember(self, contexts: Tensor, actions: Tensor, decoded: Tensor) -> None:
