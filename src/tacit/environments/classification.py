@@ -63,6 +63,11 @@ class FeedbackRule(ABC):
     def space(self) -> Space:
         """The kind of feedback."""
 
+    @property
+    def checked(self) -> bool:
+        """Whether all the feedback that it can ever give was checked when it was made; if not, every batch is."""
+        return False
+
     @abstractmethod
     def feedback(self, labels: Tensor, rewards: Tensor, source: torch.Generator) -> Tensor:
         """Feedback (n, ...) for labels (n,) and rewards (n,) in {0, 1}."""
@@ -72,6 +77,8 @@ class Neighbour(FeedbackRule):
     """An example of the next class when content, of the previous class when not: the paper's image feedback."""
 
     def __init__(self, examples: Labelled, space: Space) -> None:
+        space.check(examples.contexts, "examples")
+        space.check_range(examples.contexts, "examples")
         order = examples.labels.argsort(stable=True)
         self._examples = examples.contexts[order]
         self._counts = examples.labels.bincount(minlength=examples.classes)
@@ -84,6 +91,10 @@ class Neighbour(FeedbackRule):
     @property
     def space(self) -> Space:
         return self._space
+
+    @property
+    def checked(self) -> bool:
+        return True
 
     def feedback(self, labels: Tensor, rewards: Tensor, source: torch.Generator) -> Tensor:
         shown = (labels + torch.where(rewards > 0, 1, -1)) % self._classes
@@ -111,6 +122,10 @@ class Signs(FeedbackRule):
     @property
     def space(self) -> Space:
         return self._space
+
+    @property
+    def checked(self) -> bool:
+        return True
 
     def feedback(self, labels: Tensor, rewards: Tensor, source: torch.Generator) -> Tensor:
         chances = self._chances.to(labels.device)[labels, rewards.long()]
@@ -141,6 +156,10 @@ class Classification(Environment):
     @property
     def horizon(self) -> int | None:
         return len(self._train)
+
+    @property
+    def checked(self) -> bool:
+        return self._rule.checked
 
     def stream(self, rounds: int, batch: int) -> Iterator[Arrival]:
         check_positive_count(rounds, "rounds")
