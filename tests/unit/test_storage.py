@@ -234,10 +234,33 @@ def replace_byte(place: int) -> Callable[[Path], None]:
     return damage
 
 
-def forge(folder: Path) -> None:
+def forge(content: bytes = b"not tensors at all") -> Callable[[Path], None]:
     """Not a safetensors file, but the one that the document wants."""
-    weights(folder).write_bytes(b"not tensors at all")
-    edit(sha256=hashlib.sha256(b"not tensors at all").hexdigest())(folder)
+
+    def damage(folder: Path) -> None:
+        weights(folder).write_bytes(content)
+        edit(sha256=hashlib.sha256(content).hexdigest())(folder)
+
+    return damage
+
+
+def claim(*shape: int) -> bytes:
+    """Four bytes that are said to be a tensor of this shape."""
+    header = json.dumps({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 4]}}).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(4)
+
+
+def in_place_of(find: Callable[[Path], Path], put: Callable[[Path], None]) -> Callable[[Path], None]:
+    def damage(folder: Path) -> None:
+        path = find(folder)
+        path.unlink()
+        put(path)
+
+    return damage
+
+
+def document_of(folder: Path) -> Path:
+    return folder / DOCUMENT
 
 
 DAMAGE = {
@@ -246,7 +269,7 @@ DAMAGE = {
     "a byte of the header": (replace_byte(10), "safetensors is truncated or was altered"),
     "a byte of the numbers": (replace_byte(-1), "safetensors is truncated or was altered"),
     "tensors missing": (lambda folder: weights(folder).unlink(), "safetensors cannot be read"),
-    "tensors that are none": (forge, "is not a safetensors file"),
+    "tensors that are none": (forge(), "is not a safetensors file"),
     "document cut short": (lambda folder: os.truncate(folder / DOCUMENT, 30), f"{DOCUMENT} is not complete JSON"),
     "document missing": (lambda folder: (folder / DOCUMENT).unlink(), f"{DOCUMENT} does not exist"),
     "document of another kind": (
@@ -254,6 +277,22 @@ DAMAGE = {
     ),
     "no word of the tensors": (edit(tensors=None), f"{DOCUMENT} was not written by tacit"),
     "tensors from elsewhere": (edit(tensors="../tensors-0123456789abcdef.safetensors"), "was not written by tacit"),
+    "tensors in a place of their own": (edit(tensors="/tmp/tensors-0123456789abcdef.safetensors"), "was not written"),
+    "a gigantic tensor": (forge(claim(2**40, 2**20)), "is not a safetensors file"),
+    "a tensor too large to count": (forge(claim(2**62, 2**62)), "is not a safetensors file"),
+    "a header that never ends": (forge((2**60).to_bytes(8, "little") + b"{}"), "is not a safetensors file"),
+    "a pipe for tensors": (in_place_of(weights, os.mkfifo), "safetensors cannot be read: it is not a plain file"),
+    "a pipe for the document": (in_place_of(document_of, os.mkfifo), f"{DOCUMENT} cannot be read: it is not a plain"),
+    "a link to what never ends": (
+        in_place_of(weights, lambda path: path.symlink_to("/dev/zero")), "cannot be read: it is not a plain file",
+    ),
+    "a document that never ends": (
+        in_place_of(document_of, lambda path: path.symlink_to("/dev/zero")), "cannot be read: it is not a plain file",
+    ),
+    "a link to itself": (in_place_of(weights, lambda path: path.symlink_to(path)), "safetensors cannot be read"),
+    "a link to another file": (
+        in_place_of(weights, lambda path: path.symlink_to(__file__)), "safetensors is truncated or was altered",
+    ),
     "another checksum": (edit(sha256="0" * 64), "safetensors is truncated or was altered"),
 }
 
