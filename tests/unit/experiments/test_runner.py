@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tacit.errors import ExperimentError, InvalidInputError, SaveError
+from tacit.errors import CorruptFileError, ExperimentError, InvalidInputError, SaveError
 from tacit.experiments.progress import label, varying
 from tacit.experiments.results import Results, key
 from tacit.experiments.runner import run
@@ -105,6 +105,48 @@ def test_a_failed_cell_is_a_row_stops_no_other_and_is_tried_again(results, tmp_p
     assert values(again) == [0, 1, 2]
     assert [again[0], again[2]] == [rows[0], rows[2]]
     assert "2 of 3 cells were run before" in heard
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_cell_whose_row_has_no_room_on_the_disk_is_seen_stops_no_other_and_is_tried_again(results, tmp_path, jobs):
+    experiment = Fake(((1, "disk full"),), tmp_path / "cure")
+    rows, heard = play(experiment, results, jobs)
+    assert [row.settings["seed"] for row in rows] == [0, 1, 2]
+    assert [row.error is None for row in rows] == [True, False, True]
+    assert re.match(r"SaveError: could not write .*\.json: No space left on device", str(rows[1].error))
+    assert f"failed: {rows[1].error}" in heard
+    assert values(results.rows(experiment)) == [0, 2]
+    assert results.complete(experiment) is None
+
+    (tmp_path / "cure").touch()
+    again, heard = play(experiment, results, jobs)
+    assert values(again) == [0, 1, 2] == values(results.complete(experiment))
+    assert [again[0], again[2]] == [rows[0], rows[2]]
+
+
+def test_the_row_of_a_process_that_died_is_seen_even_if_it_cannot_be_written(results, monkeypatch):
+    write = Results.write
+
+    def refuse(self: Results, experiment: Fake, row: Row) -> None:
+        if row.error is not None:
+            raise SaveError("no room")
+        write(self, experiment, row)
+
+    monkeypatch.setattr(Results, "write", refuse)  # the processes of cells write as ever
+    rows, heard = play(Fake(((1, "killed"),)), results, jobs=2)
+    assert [row.error for row in rows] == [None, "its process ended with exit code -9", None]
+    assert "failed: its process ended" in heard
+
+
+def test_a_damaged_row_is_refused_before_anything_is_run(results):
+    play(Fake(), results)
+    cells = sorted(results.folder.glob("fake/cells/*.json"))
+    cells[0].unlink()
+    cells[1].write_text(cells[1].read_text().replace('"value"', '"valeu"'))
+    heard = io.StringIO()
+    with pytest.raises(CorruptFileError, match=r"lacks val.., which other cells measured; delete it to run the cell"):
+        run(Fake(), results, Place(), 1, Console(file=heard, width=200))
+    assert heard.getvalue() == ""
 
 
 def test_a_killed_run_goes_on_where_it_stood(results, tmp_path):
