@@ -27,6 +27,7 @@ Json: TypeAlias = bool | int | float | str | list["Json"] | Document | None
 
 DOCUMENT = "learner.json"
 TENSORS = re.compile(r"tensors-[0-9a-f]{16}\.safetensors")
+LEFT_BEHIND = re.compile(rf"\.({TENSORS.pattern}|{re.escape(DOCUMENT)})\.\w+")  # by a save that was killed
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -98,7 +99,7 @@ def write_folder(folder: Path, document: Document, tensors: Mapping[str, Tensor]
             _discard(weights)
         raise
     for old in folder.iterdir():
-        if TENSORS.fullmatch(old.name) and old != weights:
+        if (TENSORS.fullmatch(old.name) and old != weights) or LEFT_BEHIND.fullmatch(old.name):
             _discard(old)
 
 
