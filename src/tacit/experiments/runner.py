@@ -7,9 +7,11 @@ itself; the parent only listens to its progress and to how it ended.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import re
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections import deque
@@ -143,6 +145,7 @@ def _start(this: Run, settings: Settings, display: Display, threads: int) -> Chi
 
 def _in_child(this: Run, settings: Settings, progress: Connection, threads: int) -> None:
     torch.set_num_threads(threads)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
     def say(heard: int | Row) -> None:
         try:
@@ -151,6 +154,14 @@ def _in_child(this: Run, settings: Settings, progress: Connection, threads: int)
             sys.exit(1)
 
     say(run_and_write(this, settings, say))
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed cannot stop its cells, and the next run would start them a second time."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _heard(this: Run, child: Child) -> int | Row:

@@ -47,7 +47,7 @@ def start_elsewhere(results: Results, trouble: str, cure: Path, jobs: int) -> su
     """The same, in a process group of its own."""
     script = cure.with_name("script.py")
     script.write_text(SCRIPT.format(trouble=trouble, cure=cure, folder=results.folder, jobs=jobs))
-    here = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    here = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[3]), *sys.path])}
     command = [sys.executable, script]
     return subprocess.Popen(command, env=here, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
@@ -175,6 +175,19 @@ def test_an_interrupt_ends_the_cells_side_by_side_without_a_word_from_them(resul
     assert errors.count("Traceback") == 1  # the parent's own
     assert errors.endswith("KeyboardInterrupt\n")
     assert values(results.rows(Fake())) == [0, 2]
+
+
+def test_a_killed_run_takes_the_cells_side_by_side_with_it_and_goes_on_where_it_stood(results, tmp_path):
+    process = start_elsewhere(results, "waits", tmp_path / "cure", jobs=2)
+    while len(results.rows(Fake())) < 2 and process.poll() is None:
+        time.sleep(0.05)
+    process.kill()
+    process.communicate(timeout=30)  # returns when nobody is left who could write
+    first = results.rows(Fake())
+    assert values(first) == [0, 2]
+    rows, _ = play(Fake(), results, jobs=2)
+    assert values(rows) == [0, 1, 2]
+    assert [rows[0], rows[2]] == first
 
 
 def test_an_experiment_that_measures_time_refuses_company(results):
