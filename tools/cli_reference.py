@@ -20,7 +20,10 @@ HEAD = """# Command line
 <!-- Written by `python tools/cli_reference.py` from the commands; what is changed here by hand is lost. -->
 
 `tacit --help` lists the commands, `tacit COMMAND --help` the options of one, `tacit --version` says which version this
-is. What tacit refuses to do is said in one line on standard error, with exit code 1, and a wrong command line with exit
+is. The commands draw plots and need data: `pip install '.[experiments]'` in the checkout, unless `make` installed them,
+in `.venv/bin/tacit`.
+
+What tacit refuses to do is said in one line on standard error, with exit code 1, and a wrong command line with exit
 code 2. A command stopped with Ctrl-C ends with exit code 130.
 """
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -25,6 +27,7 @@ Json: TypeAlias = bool | int | float | str | list["Json"] | Document | None
 
 DOCUMENT = "learner.json"
 TENSORS = re.compile(r"tensors-[0-9a-f]{16}\.safetensors")
+LEFT_BEHIND = re.compile(rf"\.({TENSORS.pattern}|{re.escape(DOCUMENT)})\.\w+")  # by a save that was killed
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -64,7 +67,7 @@ def write_json(path: Path, document: Json) -> None:
 
 def read_json(path: Path) -> Json:
     try:
-        document: Json = json.loads(path.read_bytes())
+        document: Json = json.loads(_content(path))
     except FileNotFoundError as error:
         raise CorruptFileError(f"{path} does not exist") from error
     except OSError as error:
@@ -72,6 +75,13 @@ def read_json(path: Path) -> Json:
     except (ValueError, RecursionError) as error:
         raise CorruptFileError(f"{path} is not complete JSON ({error}): it is truncated or was altered") from error
     return document
+
+
+def _content(path: Path) -> bytes:
+    """All of a plain file: a device or a pipe might never end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is not a plain file")
+    return path.read_bytes()
 
 
 def write_folder(folder: Path, document: Document, tensors: Mapping[str, Tensor]) -> None:
@@ -89,7 +99,7 @@ def write_folder(folder: Path, document: Document, tensors: Mapping[str, Tensor]
             _discard(weights)
         raise
     for old in folder.iterdir():
-        if TENSORS.fullmatch(old.name) and old != weights:
+        if (TENSORS.fullmatch(old.name) and old != weights) or LEFT_BEHIND.fullmatch(old.name):
             _discard(old)
 
 
@@ -100,7 +110,7 @@ def read_folder(folder: Path) -> tuple[Document, dict[str, Tensor]]:
         raise CorruptFileError(f"{folder / DOCUMENT} was not written by tacit")
     path = folder / str(document["tensors"])
     try:
-        content = path.read_bytes()
+        content = _content(path)
     except OSError as error:
         raise CorruptFileError(f"{path} cannot be read: {error.strerror or error}") from error
     if hashlib.sha256(content).hexdigest() != document.get("sha256"):

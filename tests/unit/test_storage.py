@@ -201,6 +201,18 @@ def test_a_new_save_takes_the_place_of_the_old_and_touches_nothing_else(saved):
     assert len(names(saved)) == 4
 
 
+def test_what_a_killed_save_left_behind_goes_with_the_next_one(saved, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.storage._discard", lambda path: None)  # a killed process tidies nothing up
+        for after in (0, 1):
+            with pytest.raises(SaveError), full_disk(monkeypatch, after):
+                write_folder(saved, {"name": "second"}, {"a": torch.zeros(2)})
+    (saved / ".notes").write_text("mine")
+    assert len(names(saved)) == 6
+    write_folder(saved, {"name": "third"}, {"a": torch.ones(2)})
+    assert names(saved) == [".notes", DOCUMENT, weights(saved).name]
+
+
 @pytest.mark.parametrize("after", [0, 1], ids=["at the tensors", "at the document"])
 @pytest.mark.parametrize("tensor", [torch.zeros(1_000), torch.arange(6.0)], ids=["new tensors", "the same tensors"])
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt()], ids=["full disk", "interrupt"])
@@ -234,10 +246,35 @@ def replace_byte(place: int) -> Callable[[Path], None]:
     return damage
 
 
-def forge(folder: Path) -> None:
+def forge(content: bytes = b"not tensors at all") -> Callable[[Path], None]:
     """Not a safetensors file, but the one that the document wants."""
-    weights(folder).write_bytes(b"not tensors at all")
-    edit(sha256=hashlib.sha256(b"not tensors at all").hexdigest())(folder)
+
+    def damage(folder: Path) -> None:
+        weights(folder).write_bytes(content)
+        edit(sha256=hashlib.sha256(content).hexdigest())(folder)
+
+    return damage
+
+
+def claim(*shape: int) -> bytes:
+    """Four bytes that are said to be a tensor of this shape."""
+    header = json.dumps({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 4]}}).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(4)
+
+
+def in_place_of(name: str | None, put: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Something else where a file was, the tensors for None."""
+
+    def damage(folder: Path) -> None:
+        path = folder / name if name else weights(folder)
+        path.unlink()
+        put(path)
+
+    return damage
+
+
+def linked_to(target: str) -> Callable[[Path], None]:
+    return lambda path: path.symlink_to(target)
 
 
 DAMAGE = {
@@ -246,7 +283,7 @@ DAMAGE = {
     "a byte of the header": (replace_byte(10), "safetensors is truncated or was altered"),
     "a byte of the numbers": (replace_byte(-1), "safetensors is truncated or was altered"),
     "tensors missing": (lambda folder: weights(folder).unlink(), "safetensors cannot be read"),
-    "tensors that are none": (forge, "is not a safetensors file"),
+    "tensors that are none": (forge(), "is not a safetensors file"),
     "document cut short": (lambda folder: os.truncate(folder / DOCUMENT, 30), f"{DOCUMENT} is not complete JSON"),
     "document missing": (lambda folder: (folder / DOCUMENT).unlink(), f"{DOCUMENT} does not exist"),
     "document of another kind": (
@@ -254,6 +291,13 @@ DAMAGE = {
     ),
     "no word of the tensors": (edit(tensors=None), f"{DOCUMENT} was not written by tacit"),
     "tensors from elsewhere": (edit(tensors="../tensors-0123456789abcdef.safetensors"), "was not written by tacit"),
+    "tensors in a place of their own": (edit(tensors="/tmp/tensors-0123456789abcdef.safetensors"), "was not written"),
+    "a gigantic tensor": (forge(claim(2**40, 2**20)), "is not a safetensors file"),
+    "a header that never ends": (forge((2**60).to_bytes(8, "little") + b"{}"), "is not a safetensors file"),
+    "a pipe for tensors": (in_place_of(None, os.mkfifo), "safetensors cannot be read: it is not a plain file"),
+    "a pipe for the document": (in_place_of(DOCUMENT, os.mkfifo), f"{DOCUMENT} cannot be read: it is not a plain"),
+    "a document that never ends": (in_place_of(DOCUMENT, linked_to("/dev/zero")), "it is not a plain file"),
+    "a link to another file": (in_place_of(None, linked_to(__file__)), "safetensors is truncated or was altered"),
     "another checksum": (edit(sha256="0" * 64), "safetensors is truncated or was altered"),
 }
 

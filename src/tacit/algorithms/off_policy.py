@@ -12,7 +12,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from typing import Self
 
@@ -59,7 +61,8 @@ class OffPolicy(Learner):
     def fit(self, log: Interactions) -> Self:
         """Learn from a log of any policy, whatever the probabilities that it drew its actions from.
 
-        Refuses a log that leaves too little to chance, contradicts itself, or holds no reward that can be decoded.
+        Refuses a log that leaves too little to chance, contradicts itself, or holds no reward that can be decoded; what
+        was learned from an earlier one stays then.
         """
         rounds = self._checked(log)
         sample = Sample()
@@ -67,9 +70,9 @@ class OffPolicy(Learner):
         if self.exploring:  # there is nothing else to judge, should the log be refused
             self._sample = sample
         rounds = learnable(rounds)
-        self._grounded, self._sample = False, sample
-        self._ground(rounds)
-        self._grounded = True
+        with self._kept_if_this_fails():
+            self._ground(rounds)
+        self._grounded, self._sample = True, sample
         return self
 
     def decode(self, log: Interactions) -> Tensor:
@@ -101,6 +104,21 @@ class OffPolicy(Learner):
         second = rounds[slice(half, None)]
         decoded = weights(second) * self._trusted(self.fit_quality, second)
         self._policies.maximise(second.contexts, second.actions, decoded, self._inverse.context_encoder)
+
+    @contextmanager
+    def _kept_if_this_fails(self) -> Iterator[None]:
+        """Take back the models that there are, should learning new ones fail; before any, the failed ones stay."""
+        if self.exploring:
+            yield
+            return
+        fit, inverse, policies = deepcopy((self.fit_quality, self._inverse.tensors(), self._policies.tensors()))
+        try:
+            yield
+        except BaseException:
+            self.fit_quality = fit
+            self._inverse.restore(inverse)
+            self._policies.restore(policies)
+            raise
 
     def _values(self, contexts: Tensor) -> Tensor:
         if not self._grounded:

@@ -17,7 +17,7 @@ from tacit.errors import CorruptFileError, SaveError
 from tacit.exploration import Constant, SquareRoot
 from tacit.inverse import Fit, InverseTraining
 from tacit.oracles import OracleTraining
-from tacit.storage import Document, Json, describe, read_folder, rebuild, write_folder
+from tacit.storage import DOCUMENT, Document, Json, describe, read_folder, rebuild, write_folder
 
 if TYPE_CHECKING:
     from tacit.algorithms.learner import Learner
@@ -50,6 +50,7 @@ def save(learner: Learner, folder: Path) -> None:
     tensors = {f"{part}/{name}": value for part, entries in learner.parts().items() for name, value in entries.items()}
     if finite:
         tensors |= {"models/f": finite.f, "models/phi": finite.phi}
+    document["names"] = [*sorted(tensors)]
     write_folder(folder, document, tensors)
 
 
@@ -60,6 +61,7 @@ def load(folder: Path, kinds: Kinds, device: str | None = None) -> Learner:
         raise CorruptFileError(
             f"{folder} was saved in format {document.get('format')!r}; this version of tacit reads format {FORMAT}"
         )
+    _check_names(document, tensors, folder)
     parts: Parts = {}
     for key, value in tensors.items():
         if value.is_floating_point() and not bool(value.isfinite().all()):
@@ -71,9 +73,23 @@ def load(folder: Path, kinds: Kinds, device: str | None = None) -> Learner:
         learner.ledger = Ledger.restored(document["decisions"], parts["ledger"])
         learner.fit_quality = None if document["fit"] is None else _rebuilt_as(Fit, document["fit"])
         learner.restore(parts)
-    except (KeyError, TypeError, AttributeError, IndexError, RuntimeError, ValueError, OverflowError) as error:
+    except (
+        KeyError, TypeError, AttributeError, IndexError, RuntimeError, ValueError, OverflowError, MemoryError
+    ) as error:  # fmt: skip
         raise CorruptFileError(f"{folder} is not a learner that this version of tacit can read: {error!r}") from error
     return learner
+
+
+def _check_names(document: Document, tensors: Mapping[str, Tensor], folder: Path) -> None:
+    """Refuse tensors that are not those of the learner: what is missing may only be missed much later."""
+    names = document.get("names")
+    if not isinstance(names, list):
+        raise CorruptFileError(f"{folder / DOCUMENT} does not say which tensors belong to it")
+    said = {str(name) for name in names}
+    for problem, found in (("lack", said - tensors.keys()), ("have unknown", tensors.keys() - said)):
+        if found:
+            which = ", ".join(sorted(found))
+            raise CorruptFileError(f"{folder}: the tensors {problem} {which}; go back to an earlier save")
 
 
 def _described(value: object) -> Json:

@@ -41,6 +41,11 @@ class Environment(ABC):
     def horizon(self) -> int | None:
         """How many rounds there are, if each context comes once; None where they never end."""
 
+    @property
+    def checked(self) -> bool:
+        """Whether all that it can ever show was checked when it was made; if not, every batch is."""
+        return False
+
     @abstractmethod
     def stream(self, rounds: int, batch: int) -> Iterator[Arrival]:
         """`rounds` rounds in batches; the last may be smaller."""

@@ -72,6 +72,11 @@ class FeedbackRule(ABC):
     def space(self) -> Space:
         """The kind of feedback."""
 
+    @property
+    def checked(self) -> bool:
+        """Whether all the feedback that it can ever give was checked when it was made; if not, every batch is."""
+        return False
+
     @abstractmethod
     def feedback(self, labels: Tensor, rewards: Tensor, source: torch.Generator) -> Tensor:
         """Feedback (n, ...) for labels (n,) and rewards (n,) in {0, 1}."""
@@ -81,6 +86,8 @@ class Neighbour(FeedbackRule):
     """An example of the next class when content, of the previous class when not: the paper's image feedback."""
 
     def __init__(self, examples: Labelled, space: Space) -> None:
+        space.check(examples.contexts, "examples")
+        space.check_range(examples.contexts, "examples")
         order = examples.labels.argsort(stable=True)
         self._examples = examples.contexts[order]
         self._counts = examples.labels.bincount(minlength=examples.classes)
@@ -93,6 +100,10 @@ class Neighbour(FeedbackRule):
     @property
     def space(self) -> Space:
         return self._space
+
+    @property
+    def checked(self) -> bool:
+        return True
 
     def feedback(self, labels: Tensor, rewards: Tensor, source: torch.Generator) -> Tensor:
         shown = (labels + torch.where(rewards > 0, 1, -1)) % self._classes
@@ -120,6 +131,10 @@ class Signs(FeedbackRule):
     @property
     def space(self) -> Space:
         return self._space
+
+    @property
+    def checked(self) -> bool:
+        return True
 
     def feedback(self, labels: Tensor, rewards: Tensor, source: torch.Generator) -> Tensor:
         chances = self._chances.to(labels.device)[labels, rewards.long()]
@@ -150,6 +165,10 @@ class Classification(Environment):
     @property
     def horizon(self) -> int | None:
         return len(self._train)
+
+    @property
+    def checked(self) -> bool:
+        return self._rule.checked
 
     def stream(self, rounds: int, batch: int) -> Iterator[Arrival]:
         check_positive_count(rounds, "rounds")

@@ -135,6 +135,10 @@ class FiniteEnvironment(Environment):
     def horizon(self) -> int | None:
         return None
 
+    @property
+    def checked(self) -> bool:
+        return True
+
     def stream(self, rounds: int, batch: int) -> Iterator[Arrival]:
         if rounds < 1 or batch < 1:
             raise InvalidInputError("rounds, batch", f"expected at least one round in a batch, got {rounds}, {batch}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -85,11 +86,11 @@ def follow(
 ) -> Played:
     """The loop itself, whoever plays; `score` tests the finished policy.
 
-    The environment checked its data when it was made, so nobody waits for the device to check it again.
+    Where the environment checked its data when it was made, nobody waits for the device to check it again.
     """
     curve = Curve()
     started = time.perf_counter()
-    with checked_before():
+    with checked_before() if environment.checked else nullcontext():
         for arrival in environment.stream(rounds, batch):
             curve.add(*turn(arrival))
             advance(len(arrival.contexts))

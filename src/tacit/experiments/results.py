@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -55,13 +56,32 @@ class Results:
 
     def rows(self, experiment: Experiment) -> list[Row]:
         """The stored rows of the protocol, in its order, failed ones among them."""
-        return [row for settings in self.cells(experiment) if (row := self.read(experiment, settings)) is not None]
+        rows = [row for settings in self.cells(experiment) if (row := self.read(experiment, settings)) is not None]
+        self._check_alike(experiment, [row for row in rows if row.error is None])
+        return rows
+
+    def with_failed(self, experiment: Experiment, failed: list[Row]) -> list[Row]:
+        """The rows of the protocol, with these in place of stored ones: they failed, and may not have been stored."""
+        found = {key(experiment.name, row.settings): row for row in [*self.rows(experiment), *failed]}
+        names = [key(experiment.name, settings) for settings in self.cells(experiment)]
+        return [found[name] for name in names if name in found]
 
     def complete(self, experiment: Experiment) -> list[Row] | None:
         """The rows of the protocol if every cell has run without error: nothing is concluded from a part."""
         rows = self.rows(experiment)
         done = len(rows) == len(self.cells(experiment)) and all(row.error is None for row in rows)
         return rows if done else None
+
+    def _check_alike(self, experiment: Experiment, rows: list[Row]) -> None:
+        """Refuse rows that lack what others have: no table can be made of them."""
+        names = [measurements(row.measured) for row in rows]
+        every = Counter(name for found in names for name in found)
+        most = {name for name, count in every.items() if 2 * count > len(rows)}
+        for expected in (most, set(every)):  # what only a few have is not their fault, if others lack more
+            for row, found in zip(rows, names, strict=True):
+                if lacking := ", ".join(sorted(expected - found)):
+                    path, advice = self._path(experiment, row.settings), "delete it to run the cell again"
+                    raise CorruptFileError(f"{path} lacks {lacking}, which other cells measured; {advice}")
 
     def _path(self, experiment: Experiment, settings: Settings) -> Path:
         return self.home(experiment) / "cells" / f"{key(experiment.name, settings)}.json"
@@ -74,11 +94,23 @@ def read_row(path: Path, settings: Settings) -> Row:
         if not isinstance(document, dict):
             raise TypeError("not a JSON object")
         row = Row(**{**document, "origin": Origin(**document["origin"])})  # type: ignore[arg-type]
-        if not isinstance(row.measured, dict) or key("", row.settings) != key("", settings):
-            raise ValueError("it does not hold the settings that its name stands for, or no measurements")
+        if key("", row.settings) != key("", settings):
+            raise ValueError("it does not hold the settings that its name stands for")
+        if not isinstance(row.measured, dict) or (row.error is None and not row.measured):
+            raise ValueError("it holds neither measurements nor an error")
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptFileError(f"{path} is not the row of a cell ({error}); delete it to run the cell again") from error
     return row
+
+
+def measurements(value: Json, name: str = "") -> set[str]:
+    """The names of all that a cell measured, 'outer.inner'; of a list, what all its entries have."""
+    if isinstance(value, dict):
+        named = {f"{name}.{inner}" if name else inner: entry for inner, entry in value.items()}
+        return set(named).union(*(measurements(entry, inner) for inner, entry in named.items()))
+    if isinstance(value, list) and value:
+        return set.intersection(*(measurements(entry, name) for entry in value))
+    return set()
 
 
 def figures(experiment: Experiment, rows: list[Row]) -> Document:

@@ -1,20 +1,22 @@
 """Runs the cells of an experiment: resumes, keeps failures as rows, side by side if wanted.
 
 A cell that runs beside others has a process of its own, so that one that dies takes nothing with it. It writes its row
-itself; the parent only listens to its progress.
+itself; the parent only listens to its progress and to how it ended.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import re
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -25,10 +27,10 @@ import torch
 from rich.console import Console
 from rich.progress import TaskID
 
-from tacit.errors import ExperimentError, InvalidInputError, TacitError
+from tacit.errors import ExperimentError, InvalidInputError, StorageError
 from tacit.experiments.origin import origin
 from tacit.experiments.progress import Display
-from tacit.experiments.results import Results
+from tacit.experiments.results import Results, key
 from tacit.experiments.spec import Advance, Experiment, Origin, Place, Row, Settings
 
 
@@ -56,10 +58,15 @@ class Child:
 def run(
     experiment: Experiment, results: Results, place: Place, jobs: int = 1, console: Console | None = None
 ) -> list[Row]:
-    """Run what has not been run without error, `jobs` cells at a time; the rows of all cells, failed ones too."""
+    """Run what has not been run without error, `jobs` cells at a time; the rows of all cells, failed ones too.
+
+    A row for which there was no room on the disk is a failed one, and its cell is run again the next time.
+    """
     _check(experiment, place, jobs)
     cells = results.cells(experiment)
-    waiting = [settings for settings in cells if not _done(results.read(experiment, settings))]
+    done = {key(experiment.name, row.settings) for row in results.rows(experiment) if row.error is None}
+    waiting = [settings for settings in cells if key(experiment.name, settings) not in done]
+    ended: list[Row] = []
     if waiting:
         results.check_writable(experiment)
         experiment.prepare(place)
@@ -68,10 +75,10 @@ def run(
         this = Run(experiment, results, place, origin(place, threads))
         with Display(console or Console(), experiment.name, cells, len(cells) - len(waiting)) as display:
             if jobs == 1:
-                _one_by_one(this, waiting, display)
+                ended = _one_by_one(this, waiting, display)
             else:
-                _side_by_side(this, waiting, display, jobs, threads)
-    return results.rows(experiment)
+                ended = _side_by_side(this, waiting, display, jobs, threads)
+    return results.with_failed(experiment, [row for row in ended if row.error is not None])
 
 
 def run_and_write(this: Run, settings: Settings, advance: Advance) -> Row:
@@ -82,38 +89,47 @@ def run_and_write(this: Run, settings: Settings, advance: Advance) -> Row:
         row = Row(settings, measured, time.perf_counter() - started, this.origin)
         this.results.write(this.experiment, row)
     except Exception as error:  # noqa: BLE001
-        row = Row(settings, {}, time.perf_counter() - started, this.origin, _in_words(error))
+        return _failed(this, settings, started, _in_words(error))
+    return row
+
+
+def _failed(this: Run, settings: Settings, started: float, problem: str) -> Row:
+    """The row of a cell that failed, kept if the disk has room for it: it is run again in any case."""
+    row = Row(settings, {}, time.perf_counter() - started, this.origin, problem)
+    with suppress(StorageError):
         this.results.write(this.experiment, row)
     return row
 
 
-def _done(row: Row | None) -> bool:
-    return row is not None and row.error is None
-
-
-def _one_by_one(this: Run, waiting: list[Settings], display: Display) -> None:
+def _one_by_one(this: Run, waiting: list[Settings], display: Display) -> list[Row]:
+    rows = []
     for settings in waiting:
         bar = display.start(settings, this.experiment.rounds(settings))
-        display.finish(bar, run_and_write(this, settings, partial(display.advance, bar)))
+        rows.append(run_and_write(this, settings, partial(display.advance, bar)))
+        display.finish(bar, rows[-1])
+    return rows
 
 
-def _side_by_side(this: Run, waiting: list[Settings], display: Display, jobs: int, threads: int) -> None:
-    queue, running = deque(waiting), list[Child]()
+def _side_by_side(this: Run, waiting: list[Settings], display: Display, jobs: int, threads: int) -> list[Row]:
+    queue, running, rows = deque(waiting), list[Child](), list[Row]()
     try:
         while queue or running:
             while queue and len(running) < jobs:
                 running.append(_start(this, queue.popleft(), display, threads))
             heard = wait([child.progress for child in running])
             for child in [child for child in running if child.progress in heard]:
-                try:
-                    display.advance(child.bar, child.progress.recv())
-                except (EOFError, OSError):  # it has closed its end: done, or dead
+                said = _heard(this, child)
+                if isinstance(said, int):
+                    display.advance(child.bar, said)
+                else:
                     running.remove(child)
-                    display.finish(child.bar, _ended(this, child))
+                    rows.append(said)
+                    display.finish(child.bar, said)
     finally:
         for child in running:
             child.process.terminate()
             child.process.join()
+    return rows
 
 
 def _start(this: Run, settings: Settings, display: Display, threads: int) -> Child:
@@ -129,28 +145,36 @@ def _start(this: Run, settings: Settings, display: Display, threads: int) -> Chi
 
 def _in_child(this: Run, settings: Settings, progress: Connection, threads: int) -> None:
     torch.set_num_threads(threads)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
-    def advance(rounds: int) -> None:
+    def say(heard: int | Row) -> None:
         try:
-            progress.send(rounds)
+            progress.send(heard)
         except BrokenPipeError:  # the parent was killed
             sys.exit(1)
 
+    say(run_and_write(this, settings, say))
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed cannot stop its cells, and the next run would start them a second time."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _heard(this: Run, child: Child) -> int | Row:
+    """How many rounds further a cell is, or its row, once it has ended; a process that died has written none."""
     try:
-        run_and_write(this, settings, advance)
-    except TacitError:  # the row cannot be written, which the parent will find out for itself
-        sys.exit(1)
-
-
-def _ended(this: Run, child: Child) -> Row:
-    """The row of a cell whose process has ended; a process that died has written none."""
-    child.process.join()
-    if child.process.exitcode == 0 and (row := this.results.read(this.experiment, child.settings)) is not None:
-        return row
-    problem = f"its process ended with exit code {child.process.exitcode}"
-    row = Row(child.settings, {}, time.perf_counter() - child.started, this.origin, problem)
-    this.results.write(this.experiment, row)
-    return row
+        said: int | Row = child.progress.recv()
+    except (EOFError, OSError):  # it has closed its end without a last word
+        child.process.join()
+        problem = f"its process ended with exit code {child.process.exitcode}"
+        return _failed(this, child.settings, child.started, problem)
+    if isinstance(said, Row):
+        child.process.join()
+    return said
 
 
 @contextmanager

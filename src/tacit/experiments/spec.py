@@ -143,7 +143,10 @@ class Experiment(ABC):
 
     @abstractmethod
     def run_cell(self, settings: Settings, place: Place, advance: Advance) -> Measured:
-        """Run one cell; `advance` hears of rounds played, in steps that add up to `rounds`."""
+        """Run one cell; `advance` hears of rounds played, in steps that add up to `rounds`.
+
+        Every cell measures under the same names, so that a row which lacks some can be told from a whole one.
+        """
 
     @abstractmethod
     def figures(self, rows: Sequence[Row]) -> dict[str, Figure]:

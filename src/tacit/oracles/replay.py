@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tacit.encoders.base import Space
+from tacit.errors import CorruptFileError
 
 
 class Replay:
@@ -57,7 +58,10 @@ class Replay:
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         self._columns, self._seen = None, 0
-        if "contexts" in tensors:
+        seen = int(tensors["seen"])
+        if seen:
             self.add(*(tensors[name].to(self._device) for name in ("contexts", "actions", "decoded")))
+        if self._seen != min(seen, self._capacity):
+            raise CorruptFileError(f"{self._seen} rounds to learn from again were saved, after {seen} rounds")
         # The ring goes on where it stood: rows keep their places, and so does the next one to be overwritten.
-        self._seen = int(tensors["seen"])
+        self._seen = seen

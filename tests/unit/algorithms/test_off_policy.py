@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -116,17 +117,47 @@ def test_live_where_feedback_says_nothing_it_warns_where_it_was_called_and_goes_
     assert (acting.choose([0]).probabilities == 0.25).all()
 
 
-def test_after_a_log_that_says_nothing_the_policy_of_an_earlier_one_is_not_followed(log):
+@pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("failing", ["_inverse", "_trusted", "_policies"])
+@pytest.mark.parametrize("error", [UntrustworthyDecoderError("no"), InvalidInputError("no", "no"), KeyboardInterrupt()])
+def test_a_log_that_fails_half_way_leaves_what_an_earlier_one_taught(log, monkeypatch, models, failing, error):
+    fitted = learner(models).fit(log)
+    quality, decoded, decision = fitted.fit_quality, fitted.decode(log), fitted.choose([0, 1, 2])
+    before = copy.deepcopy(fitted.parts())
+    scores = fitted._values(torch.arange(3))
+
+    def learned_and_then(really):
+        def fails(*arguments):
+            really(*arguments)
+            raise error
+
+        return fails
+
+    with monkeypatch.context() as patch:
+        owner = fitted if failing == "_trusted" else getattr(fitted, failing)
+        name = {"_inverse": "fit", "_trusted": "_trusted", "_policies": "maximise"}[failing]
+        patch.setattr(owner, name, learned_and_then(getattr(owner, name)))
+        with pytest.raises(type(error)):
+            fitted.fit(worlds.uniform_log(worlds.finite(3), 3_000, seed=3))
+    assert not fitted.exploring
+    assert fitted.fit_quality == quality
+    assert torch.equal(fitted.decode(log), decoded)
+    assert torch.equal(fitted._values(torch.arange(3)), scores)
+    assert fitted.choose([0, 1, 2]).actions.tolist() == list(worlds.BEST)
+    after = fitted.parts()
+    for part in ("inverse", "policies", "sample"):
+        assert before[part].keys() == after[part].keys()
+        assert all(torch.equal(value, after[part][name]) for name, value in before[part].items())
+    assert not fitted.learn(decision, [0, 0, 0]).isnan().any()
+
+
+def test_after_a_log_that_says_nothing_the_policy_of_an_earlier_one_is_followed(log):
     fitted = learner().fit(log)
-    decision = fitted.choose([0])
+    quality = fitted.fit_quality
     with pytest.raises(UntrustworthyDecoderError):
         fitted.fit(worlds.noise(log))
-    for asked in (lambda: fitted.choose([0]), lambda: fitted.greedy([0]), lambda: fitted.learn(decision, [0])):
-        with pytest.raises(NotFittedError):
-            asked()
-    # That feedback was not lost.
-    fitted.fit(log)
-    assert not fitted.learn(decision, [0]).isnan().any()
+    assert fitted.fit_quality == quality
+    assert fitted.greedy([0, 1, 2]).tolist() == list(worlds.BEST)
 
 
 def test_fitted_again_it_is_as_fitted_once(log):

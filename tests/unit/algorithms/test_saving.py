@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -310,23 +311,67 @@ def test_whatever_is_put_into_learner_json_it_is_loaded_or_refused_but_never_bre
     assert refused > 200
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        *(("finite, on-policy", part) for part in ("inverse", "ledger", "generators", "oracle", "store", "progress")),
-        ("finite, on-policy", "models"), ("finite, off-policy", "policies"),
-    ],
+COMPLETE = (
+    "finite, on-policy", "finite, off-policy", "networks, on-policy", "networks, off-policy",
+    "cocob and log loss, on-policy",
 )  # fmt: skip
-def test_a_missing_part_is_refused(tmp_path, name, part):
-    environment, learner = made(name)
-    worlds.play(learner, environment, 800)
+
+
+@pytest.fixture(scope="module", params=COMPLETE)
+def taught(request, tmp_path_factory) -> Path:
+    environment, learner = made(request.param)
+    worlds.play(learner, environment, 900)
+    folder = tmp_path_factory.mktemp("taught")
+    learner.save(folder)
+    return folder
+
+
+def test_a_missing_tensor_is_named_even_where_the_checksum_was_renewed(taught, tmp_path):
+    document, tensors = read_folder(taught)
+    for name in tensors:
+        write_folder(tmp_path, document, {key: value for key, value in tensors.items() if key != name})
+        with pytest.raises(CorruptFileError, match=f"the tensors lack {re.escape(name)};"):
+            tacit.load(tmp_path, device="cpu")
+
+
+def test_an_unknown_tensor_is_named_even_where_the_checksum_was_renewed(taught, tmp_path):
+    document, tensors = read_folder(taught)
+    for part in {name.partition("/")[0] for name in tensors} | {"more"}:
+        write_folder(tmp_path, document, tensors | {f"{part}/strange": torch.zeros(3)})
+        with pytest.raises(CorruptFileError, match=f"the tensors have unknown {part}/strange;"):
+            tacit.load(tmp_path, device="cpu")
+
+
+def test_a_missing_part_is_refused_even_where_nothing_says_that_it_belongs_there(taught, tmp_path):
+    document, tensors = read_folder(taught)
+    for part in {name.partition("/")[0] for name in tensors} - {"sample"}:  # no sample: there is nothing to judge yet
+        kept = {key: value for key, value in tensors.items() if not key.startswith(f"{part}/")}
+        write_folder(tmp_path, document | {"names": sorted(kept)}, kept)
+        with pytest.raises(CorruptFileError):
+            tacit.load(tmp_path, device="cpu")
+
+
+def test_rounds_to_learn_from_again_are_refused_without_their_contexts(tmp_path):
+    environment, learner = made("networks, on-policy")
+    worlds.play(learner, environment, 900)
     learner.save(tmp_path)
     document, tensors = read_folder(tmp_path)
-    kept = {key: value for key, value in tensors.items() if not key.startswith(f"{part}/")}
-    assert len(kept) < len(tensors)
-    write_folder(tmp_path, document, kept)
-    with pytest.raises(CorruptFileError):
-        tacit.load(tmp_path)
+    columns = [f"oracle/replay.{name}" for name in ("contexts", "actions", "decoded")]
+    for lacking in (columns[:1], columns):
+        kept = {name: value for name, value in tensors.items() if name not in lacking}
+        write_folder(tmp_path, document | {"names": sorted(kept)}, kept)
+        with pytest.raises(CorruptFileError, match="contexts"):
+            tacit.load(tmp_path, device="cpu")
+    fewer = {name: value[:9] if name in columns else value for name, value in tensors.items()}
+    write_folder(tmp_path, document, fewer)
+    with pytest.raises(CorruptFileError, match="9 rounds to learn from again were saved, after 600 rounds"):
+        tacit.load(tmp_path, device="cpu")
+
+
+@pytest.mark.parametrize("names", [None, "all", {"a": 1}])
+def test_a_document_that_does_not_say_which_tensors_belong_to_it_is_refused(saved, tmp_path, names):
+    with pytest.raises(CorruptFileError, match="does not say which tensors belong to it"):
+        tacit.load(altered(saved, tmp_path, lambda document: document.update(names=names)))
 
 
 def test_every_kind_that_is_saved_has_a_name_of_its_own():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -62,6 +63,8 @@ class Fake(Experiment):
             raise KeyboardInterrupt
         if befalls == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
+        if befalls == "disk full":
+            fill_disk()
         while befalls == "waits" and not self.cure.exists():
             time.sleep(0.01)
         advance(2)
@@ -77,6 +80,19 @@ class Fake(Experiment):
     def plots(self, rows: Sequence[Row]) -> list[Plot]:
         found = values(rows)
         return [Plot("line", "Values", "seed", "value", (Curve("value", range(len(found)), found),))]
+
+
+def fill_disk() -> None:
+    """Neither the cell's row nor the one that says so can be written; then there is room again."""
+    really, refused = os.fsync, []
+
+    def fsync(handle: int) -> None:
+        refused.append(handle)
+        if len(refused) == 2:
+            os.fsync = really
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    os.fsync = fsync
 
 
 def values(rows: Sequence[Row]) -> list[float]:

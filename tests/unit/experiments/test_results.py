@@ -54,14 +54,42 @@ def test_nothing_is_concluded_from_a_part_of_the_cells(results):
         lambda text: text.replace('"hardware"', '"software"'),
         lambda text: text.replace('"seed": ', '"seed": 7'),
         lambda text: json.dumps(json.loads(text) | {"measured": [1]}),
+        lambda text: json.dumps(json.loads(text) | {"measured": {}}),
+        lambda text: json.dumps(json.loads(text) | {"measured": {"other": 1}}),
     ],
 )
-def test_a_damaged_row_is_refused_by_the_name_of_its_file(results, damage):
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_damaged_row_is_refused_by_the_name_of_its_file(results, damage, number):
     fill(results, Fake())
-    path = cell_files(results)[1]
+    path = cell_files(results)[number]
     path.write_text(damage(path.read_text()))
     with pytest.raises(CorruptFileError, match=path.name):
         results.rows(Fake())
+
+
+@pytest.mark.parametrize(
+    ("measured", "lacking"),
+    [
+        ({"value": 1.0, "runs": [{"test": 1.0}, {"test": 1.0}]}, "curve"),
+        ({"value": 1.0, "curve": {"x": [1, 2]}, "runs": [{"test": 1.0}, {"test": 1.0}]}, "curve.y"),
+        ({"value": 1.0, "curve": {"x": [], "y": []}, "runs": []}, "runs.test"),
+        ({"value": 1.0, "curve": {"x": [], "y": []}, "runs": [{"test": 1.0}, {}]}, "runs.test"),
+    ],
+)
+def test_a_row_that_lacks_a_measurement_is_named_wherever_rows_are_read(results, measured, lacking):
+    whole = {"value": 1.0, "curve": {"x": [1, 2], "y": [1, 2]}, "runs": [{"test": 1.0}]}
+    for cell, each in zip(results.cells(Fake()), (whole, measured, whole), strict=True):
+        results.write(Fake(), Row(cell, each, 0.5, ORIGIN))
+    name = stored.key("fake", results.cells(Fake())[1])
+    for read in (results.rows, results.complete):
+        with pytest.raises(CorruptFileError, match=rf"{name}\.json lacks {lacking}.*; delete it to run the cell again"):
+            read(Fake())
+
+
+def test_a_failed_row_needs_no_measurements(results):
+    fill(results, Fake(), (1.0, 2.0))
+    results.write(Fake(), Row(results.cells(Fake())[2], {}, 0.5, ORIGIN, "it failed"))
+    assert [row.error for row in results.rows(Fake())] == [None, None, "it failed"]
 
 
 def test_figures_carry_where_they_come_from(results):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tacit.errors import ExperimentError, InvalidInputError, SaveError
+from tacit.errors import CorruptFileError, ExperimentError, InvalidInputError, SaveError
 from tacit.experiments.progress import label, varying
 from tacit.experiments.results import Results, key
 from tacit.experiments.runner import run
@@ -47,7 +47,7 @@ def start_elsewhere(results: Results, trouble: str, cure: Path, jobs: int) -> su
     """The same, in a process group of its own."""
     script = cure.with_name("script.py")
     script.write_text(SCRIPT.format(trouble=trouble, cure=cure, folder=results.folder, jobs=jobs))
-    here = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    here = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[3]), *sys.path])}
     command = [sys.executable, script]
     return subprocess.Popen(command, env=here, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
@@ -107,6 +107,48 @@ def test_a_failed_cell_is_a_row_stops_no_other_and_is_tried_again(results, tmp_p
     assert "2 of 3 cells were run before" in heard
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_cell_whose_row_has_no_room_on_the_disk_is_seen_stops_no_other_and_is_tried_again(results, tmp_path, jobs):
+    experiment = Fake(((1, "disk full"),), tmp_path / "cure")
+    rows, heard = play(experiment, results, jobs)
+    assert [row.settings["seed"] for row in rows] == [0, 1, 2]
+    assert [row.error is None for row in rows] == [True, False, True]
+    assert re.match(r"SaveError: could not write .*\.json: No space left on device", str(rows[1].error))
+    assert f"failed: {rows[1].error}" in heard
+    assert values(results.rows(experiment)) == [0, 2]
+    assert results.complete(experiment) is None
+
+    (tmp_path / "cure").touch()
+    again, heard = play(experiment, results, jobs)
+    assert values(again) == [0, 1, 2] == values(results.complete(experiment))
+    assert [again[0], again[2]] == [rows[0], rows[2]]
+
+
+def test_the_row_of_a_process_that_died_is_seen_even_if_it_cannot_be_written(results, monkeypatch):
+    write = Results.write
+
+    def refuse(self: Results, experiment: Fake, row: Row) -> None:
+        if row.error is not None:
+            raise SaveError("no room")
+        write(self, experiment, row)
+
+    monkeypatch.setattr(Results, "write", refuse)  # the processes of cells write as ever
+    rows, heard = play(Fake(((1, "killed"),)), results, jobs=2)
+    assert [row.error for row in rows] == [None, "its process ended with exit code -9", None]
+    assert "failed: its process ended" in heard
+
+
+def test_a_damaged_row_is_refused_before_anything_is_run(results):
+    play(Fake(), results)
+    cells = sorted(results.folder.glob("fake/cells/*.json"))
+    cells[0].unlink()
+    cells[1].write_text(cells[1].read_text().replace('"value"', '"valeu"'))
+    heard = io.StringIO()
+    with pytest.raises(CorruptFileError, match=r"lacks val.., which other cells measured; delete it to run the cell"):
+        run(Fake(), results, Place(), 1, Console(file=heard, width=200))
+    assert heard.getvalue() == ""
+
+
 def test_a_killed_run_goes_on_where_it_stood(results, tmp_path):
     process = start_elsewhere(results, "killed", tmp_path / "cure", jobs=1)
     process.communicate()
@@ -133,6 +175,19 @@ def test_an_interrupt_ends_the_cells_side_by_side_without_a_word_from_them(resul
     assert errors.count("Traceback") == 1  # the parent's own
     assert errors.endswith("KeyboardInterrupt\n")
     assert values(results.rows(Fake())) == [0, 2]
+
+
+def test_a_killed_run_takes_the_cells_side_by_side_with_it_and_goes_on_where_it_stood(results, tmp_path):
+    process = start_elsewhere(results, "waits", tmp_path / "cure", jobs=2)
+    while len(results.rows(Fake())) < 2 and process.poll() is None:
+        time.sleep(0.05)
+    process.kill()
+    process.communicate(timeout=30)  # returns when nobody is left who could write
+    first = results.rows(Fake())
+    assert values(first) == [0, 2]
+    rows, _ = play(Fake(), results, jobs=2)
+    assert values(rows) == [0, 1, 2]
+    assert [rows[0], rows[2]] == first
 
 
 def test_an_experiment_that_measures_time_refuses_company(results):
