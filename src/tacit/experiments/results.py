@@ -116,7 +116,7 @@ def measurements(value: Json, name: str = "") -> set[str]:
 def figures(experiment: Experiment, rows: list[Row]) -> Document:
     """The published form of an experiment's figures, by full name."""
     found = sorted(experiment.figures(rows).items())
-    return {f"{experiment.name}.{name}": {**asdict(figure), **provenance(experiment, rows)} for name, figure in found}
+    return {f"{experiment.family}.{name}": {**asdict(figure), **provenance(experiment, rows)} for name, figure in found}
 
 
 def provenance(experiment: Experiment, rows: list[Row]) -> dict[str, str]:
@@ -153,9 +153,14 @@ def publish(results: Results, experiment: Experiment, rows: list[Row]) -> None:
     """Put an experiment's figures in the place of its earlier ones; those of others stay."""
     if results.quick:
         raise ExperimentError(f"{experiment.name}: a quick run is never published")
-    others = {name: entry for name, entry in published(results).items() if not name.startswith(f"{experiment.name}.")}
+    own = f"tacit experiment {experiment.name} "
+    others = {name: entry for name, entry in published(results).items() if not f"{_made_by(entry)} ".startswith(own)}
     merged = others | figures(experiment, rows)
     write_json(results.folder / FIGURES, {name: merged[name] for name in sorted(merged)})
+
+
+def _made_by(entry: Json) -> Json:
+    return entry.get("command") if isinstance(entry, dict) else None
 
 
 def _document(row: Row) -> Json:

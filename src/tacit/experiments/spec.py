@@ -116,6 +116,11 @@ class Experiment(ABC):
         """Its name on the command line, and of its folder among the results."""
 
     @property
+    def family(self) -> str:
+        """What its figures' names begin with; experiments with one world may share it."""
+        return self.name
+
+    @property
     @abstractmethod
     def summary(self) -> str:
         """One line for the help text."""
