@@ -83,7 +83,8 @@ class Ablation(Experiment):
     def run_cell(self, settings: Settings, place: Place, advance: Advance) -> Measured:
         s: Values = settings
         environment = mnist(s["seed"], place.device, place.data)
-        learner = made(VARIANTS[s["without"]], environment.problem, s["explore"], networks(place, "brief" in s), s["seed"])
+        usual = networks(place, brief="brief" in s)
+        learner = made(VARIANTS[s["without"]], environment.problem, s["explore"], usual, s["seed"])
         played = play(environment, learner, s["rounds"], BATCH, advance)
         return {
             "progressive": played.progressive, "test": played.test, "seconds": played.seconds,

@@ -9,8 +9,8 @@ from tacit.algorithms import OffPolicy, TwoView
 from tacit.environments.mnist import load, mnist
 from tacit.evaluation.progressive import Played, play
 from tacit.evaluation.sighted import play_sighted
-from tacit.experiments.curves import band, windowed
 from tacit.experiments.brief import networks
+from tacit.experiments.curves import band, windowed
 from tacit.experiments.spec import Advance, Experiment, Figure, Measured, Place, Plot, Row, Settings, Table
 
 Values: TypeAlias = Any  # what a row's JSON holds under a name that is known

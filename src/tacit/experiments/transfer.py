@@ -77,9 +77,9 @@ class Transfer(Experiment):
             world(name, SEEDS[0], place)
 
     def cells(self, quick: bool) -> list[Settings]:
-        seeds = SEEDS[:1] if quick else SEEDS
+        seeds, short = (SEEDS[:1], SHORT) if quick else (SEEDS, {})
         return [
-            {"set": name, "rounds": each.rounds, "batch": BATCH, "seed": seed} | (SHORT if quick else {})
+            {"set": name, "rounds": each.rounds, "batch": BATCH, "seed": seed, **short}
             for name, each in SETS.items() for seed in seeds
         ]  # fmt: skip
 
