@@ -11,13 +11,13 @@ from tacit.decoder import Decoder
 from tacit.encoders import Problem
 from tacit.environments.mnist import load, mnist
 from tacit.evaluation.progressive import play
+from tacit.experiments.brief import networks
 from tacit.experiments.spec import Advance, Experiment, Figure, Measured, Place, Plot, Row, Settings, Table
-from tacit.exploration import SquareRoot
 from tacit.storage import Json
 
 Values: TypeAlias = Any  # what a row's JSON holds under a name that is known
 
-ROUNDS, EXPLORE = 12_000, 2_000
+ROUNDS, EXPLORE = 8_000, 2_000
 BATCH = 50  # rounds between two changes of the policy
 SEEDS = (40, 41, 42, 43)  # not looked at before
 QUICK = 400
@@ -32,7 +32,6 @@ class Without:
     oracle: dict[str, Json] = field(default_factory=dict)
     refine: bool = True
     lemma_ramp: bool = False
-    strength: float | None = None
 
 
 VARIANTS = {
@@ -41,10 +40,8 @@ VARIANTS = {
     "contrast": Without("contrast of pairs", {"contrast": 0, "contrast_steps": 0}),
     "augmentation": Without("augmentation", {"augment": False}, {"augment": False}),
     "averages": Without("running means of weights", {"average": 0}, {"average": 0}),
-    "dropout": Without("dropout", {"dropout": 0}),
     "wide_ramp": Without("the wide ramp: that of Lemma 4", lemma_ramp=True),
     "replay": Without("replay of earlier rounds", oracle={"replay": 0}),
-    "strength": Without("little exploration: gamma = sqrt(K t)", strength=1.0),
 }
 
 ABOUT = f"""
@@ -75,7 +72,8 @@ class Ablation(Experiment):
     def cells(self, quick: bool) -> list[Settings]:
         rounds, explore, seeds = (3 * QUICK, QUICK, SEEDS[:1]) if quick else (ROUNDS, EXPLORE, SEEDS)
         return [
-            {"without": name, "rounds": rounds, "explore": explore, "seed": seed} for name in VARIANTS for seed in seeds
+            {"without": name, "rounds": rounds, "explore": explore, "seed": seed, **({"brief": True} if quick else {})}
+            for name in VARIANTS for seed in seeds
         ]
 
     def rounds(self, settings: Settings) -> int:
@@ -85,7 +83,8 @@ class Ablation(Experiment):
     def run_cell(self, settings: Settings, place: Place, advance: Advance) -> Measured:
         s: Values = settings
         environment = mnist(s["seed"], place.device, place.data)
-        learner = made(VARIANTS[s["without"]], environment.problem, s["explore"], Networks(on=place.device), s["seed"])
+        usual = networks(place, brief="brief" in s)
+        learner = made(VARIANTS[s["without"]], environment.problem, s["explore"], usual, s["seed"])
         played = play(environment, learner, s["rounds"], BATCH, advance)
         return {
             "progressive": played.progressive, "test": played.test, "seconds": played.seconds,
@@ -118,19 +117,18 @@ class Ablation(Experiment):
         return []
 
 
-def made(variant: Without, problem: Problem, explore: int, networks: Networks, seed: int) -> OnPolicy | TwoView:
+def made(variant: Without, problem: Problem, explore: int, usual: Networks, seed: int) -> OnPolicy | TwoView:
     """A learner without that part."""
     inverse: Values = variant.inverse
     oracle: Values = variant.oracle
     models: Models = replace(
-        networks,
-        inverse_training=replace(networks.inverse_training, **inverse),
-        oracle_training=replace(networks.oracle_training, **oracle),
+        usual,
+        inverse_training=replace(usual.inverse_training, **inverse),
+        oracle_training=replace(usual.oracle_training, **oracle),
     )
     whole = TwoView(
         problem.actions, problem.context, problem.feedback, explore=explore, models=models, seed=seed,
         decoder=Decoder.from_assumption(1, 1, problem.actions) if variant.lemma_ramp else None,
-        schedule=None if variant.strength is None else SquareRoot(variant.strength),
     )  # fmt: skip
     if variant.refine:
         return whole

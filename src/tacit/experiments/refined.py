@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from tacit.algorithms import Networks, OffPolicy, TwoView
+from tacit.algorithms import OffPolicy, TwoView
 from tacit.environments.mnist import load, mnist
 from tacit.evaluation.progressive import Played, play
 from tacit.evaluation.sighted import play_sighted
+from tacit.experiments.brief import networks
 from tacit.experiments.curves import band, windowed
 from tacit.experiments.spec import Advance, Experiment, Figure, Measured, Place, Plot, Row, Settings, Table
 
@@ -72,19 +73,16 @@ class Refined(Experiment):
         load(place.data)
 
     def cells(self, quick: bool) -> list[Settings]:
-        means, seeds = (SEEDS[:1], SEEDS[:1]) if quick else (SEEDS[:MEAN_OF], SEEDS)
+        means, others = (SEEDS[:1], ()) if quick else (SEEDS[:MEAN_OF], SEEDS[MEAN_OF:])
+        usual: Settings = {"learner": "two_view", "problem": "n5000", "rounds": T, **PROBLEMS["n5000"]}
+        early: Settings = {**usual, "problem": "early", "rounds": FEWER, "explore": FEWER}
         cells: list[Settings] = [
-            {"learner": "two_view", "problem": name, "sighted": seed in means, "seed": seed, "rounds": T, **problem}
-            for name, problem in PROBLEMS.items() for seed in (seeds if name == "n5000" else means)
+            {**usual, "problem": name, **problem, "sighted": True, "seed": seed}
+            for name, problem in PROBLEMS.items() for seed in means
         ]  # fmt: skip
-        cells += [
-            {"learner": "off_policy", "problem": "off_policy", "seed": seed, "rounds": T, **PROBLEMS["n5000"]}
-            for seed in means
-        ]
-        cells += [
-            {"learner": "two_view", "problem": "early", "seed": seed, "rounds": FEWER, **PROBLEMS["n5000"],
-             "explore": FEWER} for seed in seeds
-        ]  # fmt: skip
+        cells += [{**usual, "learner": "off_policy", "problem": "off_policy", "seed": seed} for seed in means]
+        cells += [{**early, "seed": seed} for seed in (*means, *others)]
+        cells += [{**usual, "seed": seed} for seed in others]
         return [{**cell, **_short(cell)} for cell in cells] if quick else cells
 
     def rounds(self, settings: Settings) -> int:
@@ -94,7 +92,7 @@ class Refined(Experiment):
     def run_cell(self, settings: Settings, place: Place, advance: Advance) -> Measured:
         s: Values = settings
         environment = mnist(s["seed"], place.device, place.data, right=s["right"], wrong=s["wrong"])
-        problem, models = environment.problem, Networks(on=place.device)
+        problem, models = environment.problem, networks(place, brief="brief" in s)
         kind = {"two_view": TwoView, "off_policy": OffPolicy}[s["learner"]]
         learner = kind(
             problem.actions, problem.context, problem.feedback, explore=s["explore"], models=models, seed=s["seed"]
@@ -173,7 +171,7 @@ class Refined(Experiment):
 
 def _short(cell: Settings) -> Settings:
     explore = "auto" if cell["explore"] == "auto" else QUICK
-    return {"rounds": QUICK if cell["problem"] == "early" else 3 * QUICK, "explore": explore}
+    return {"rounds": QUICK if cell["problem"] == "early" else 3 * QUICK, "explore": explore, "brief": True}
 
 
 def _measured(played: Played) -> Measured:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tacit.algorithms import Networks, TwoView
+from tacit.algorithms import TwoView
 from tacit.environments import fashion, tables
 from tacit.environments.classification import Classification
 from tacit.environments.digits import digits
 from tacit.evaluation.progressive import Played, play
 from tacit.evaluation.sighted import play_sighted
+from tacit.experiments.brief import networks
 from tacit.experiments.curves import band, windowed
 from tacit.experiments.spec import Advance, Experiment, Figure, Measured, Place, Plot, Row, Settings, Table
 
@@ -38,7 +39,7 @@ DRAWN = "fashion"  # the set whose rewards are drawn
 
 SEEDS = (20, 21, 22, 23)  # not looked at before
 BATCH = 50  # rounds between two changes of the policy
-QUICK = 600
+SHORT: Settings = {"rounds": 600, "brief": True}
 WINDOW = 500  # rounds to a point of the curves
 LEARNERS = ("learner", "sighted")
 
@@ -76,9 +77,9 @@ class Transfer(Experiment):
             world(name, SEEDS[0], place)
 
     def cells(self, quick: bool) -> list[Settings]:
-        seeds = SEEDS[:1] if quick else SEEDS
+        seeds, short = (SEEDS[:1], SHORT) if quick else (SEEDS, {})
         return [
-            {"set": name, "rounds": QUICK if quick else each.rounds, "batch": BATCH, "seed": seed}
+            {"set": name, "rounds": each.rounds, "batch": BATCH, "seed": seed, **short}
             for name, each in SETS.items() for seed in seeds
         ]  # fmt: skip
 
@@ -90,7 +91,7 @@ class Transfer(Experiment):
         """First the learner: how long it explores is for it to say, and then holds for the sighted one as well."""
         s: Values = settings
         environment = world(s["set"], s["seed"], place)
-        models = Networks(on=place.device)
+        models = networks(place, brief="brief" in s)
         problem = environment.problem
         learner = TwoView(problem.actions, problem.context, problem.feedback, models=models, seed=s["seed"])
         played = play(environment, learner, s["rounds"], s["batch"], advance)
