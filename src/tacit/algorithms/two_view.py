@@ -44,7 +44,7 @@ STRENGTH = 16.0  # of exploitation: gamma_t = STRENGTH sqrt(K t)
 
 # explore="auto": first after FIRST K uniform rounds, then whenever there are twice as many, the learner asks whether it
 # knows a good action nearly everywhere.
-FIRST, LAST = 200, 3_200
+FIRST, LAST = 200, 800
 KNOWN, BEST = 0.75, 0.9  # of what the best known tenth of the contexts promises, on average over all contexts
 GAINED = 0.02  # less than this from twice the rounds: no use in waiting
 
