@@ -20,7 +20,7 @@ from tacit.oracles import OracleTraining
 BEST = (1, 3, 0)  # the best action in each context of `instance`
 
 # Enough for the small worlds here, and quick.
-INVERSE = InverseTraining(epochs=15, batch=64)
+INVERSE = InverseTraining(contrast_steps=20, steps=300, interval=16, batch=64)
 ORACLE = OracleTraining(replay=1, warm_up=100, batch=64, capacity=500)
 
 

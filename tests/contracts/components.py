@@ -24,9 +24,9 @@ from tests import worlds
 ROUNDS = 80
 ACTIONS = 4
 
-QUICK = InverseTraining(epochs=2, batch=16)
+QUICK = InverseTraining(contrast_steps=3, steps=8, interval=4, batch=16)
 BRIEF = OracleTraining(replay=1, warm_up=5, batch=16, capacity=50)
-PAPER = OracleTraining(optimiser="cocob", loss="log", augment=False, replay=0, warm_up=0)
+PAPER = OracleTraining(optimiser="cocob", loss="log", augment=False, replay=0, warm_up=0, average=0)
 
 SPACES: dict[str, Space] = {
     "category": tacit.Category(3),
@@ -130,7 +130,10 @@ THREE = tacit.Category(3)
 MODELS: dict[str, Model] = {
     "FiniteInverse": _inverse(lambda source: FiniteInverse(CLASSES.f, CLASSES.phi), THREE, THREE, seeded=False),
     "NetworkInverse, cocob": _network_inverse(
-        tacit.Table(5), THREE, InverseTraining(loss="log", optimiser="cocob", epochs=2, batch=16, patience=1)
+        tacit.Table(5), THREE, InverseTraining(
+            loss="log", optimiser="cocob", contrast=0, contrast_steps=0, average=0, dropout=0, steps=8, batch=16,
+            patience=1,
+        ),  # fmt: skip
     ),
     "FiniteInverse, another policy's rounds": _inverse(
         lambda source: FiniteInverse(CLASSES.f, CLASSES.phi), THREE, THREE, seeded=False, drawn=biased_rounds
@@ -167,7 +170,7 @@ LEARNERS: dict[str, Callable[[int], tacit.Learner]] = {
     for kind in (worlds.on_policy, worlds.off_policy)
     for name, world, models in (
         ("finite", worlds.finite, CLASSES),
-        ("networks", worlds.signs, worlds.networks(InverseTraining(epochs=15, batch=32), BRIEF)),
+        ("networks", worlds.signs, worlds.networks(InverseTraining(contrast_steps=20, steps=120, interval=16, batch=32), BRIEF)),
     )
 }  # fmt: skip
 
