@@ -144,7 +144,7 @@ MODELS: dict[str, Model] = {
         tacit.Table(5), THREE, InverseTraining(
             loss="log", optimiser="cocob", contrast=0, contrast_steps=0, average=0, dropout=0, steps=8, batch=16,
             patience=1,
-        ),  # fmt: skip
+        ),
     ),
     "FiniteInverse, another policy's rounds": _inverse(
         lambda source: FiniteInverse(CLASSES.f, CLASSES.phi), THREE, THREE, seeded=False, drawn=biased_rounds
@@ -191,7 +191,7 @@ LEARNERS: dict[str, Callable[[int], tacit.Learner]] = {
     for kind in (worlds.on_policy, worlds.off_policy, worlds.two_view)
     for name, world, models in (
         ("finite", worlds.finite, CLASSES),
-        ("networks", worlds.signs, worlds.networks(InverseTraining(contrast_steps=20, steps=120, interval=16, batch=32), BRIEF)),
+        ("networks", worlds.signs, worlds.networks(replace(worlds.INVERSE, steps=120, batch=32), BRIEF)),
     )
 }  # fmt: skip
 

@@ -57,6 +57,36 @@ def test_a_share_of_the_rounds_is_kept_back_to_score_on(log, rounds):
     assert module.LEAST_SHARE * rounds <= fit.rounds <= module.MOST_SHARE * rounds
 
 
+def test_with_rounds_to_test_on_none_is_kept_back_and_none_of_those_is_learned_from(log, monkeypatch):
+    train, test = log[slice(900)], log[slice(900, None)]
+    given = []
+    attempt = NetworkInverse._attempt
+    monkeypatch.setattr(NetworkInverse, "_attempt", lambda self, *both: given.append(both) or attempt(self, *both))
+    fit = model().fit(train, test)
+    assert (fit.rounds, fit.held_out) == (600, True)
+    ((learned, scored),) = given
+    assert torch.equal(learned.feedback, train.feedback)
+    assert torch.equal(scored.feedback, test.feedback)
+    assert fit.better_than_chance
+
+
+def test_the_quality_on_rounds_to_test_on_is_that_of_the_posterior_there(log):
+    fitted, test = model(), log[slice(900, None)]
+    fit = fitted.fit(log[slice(900)], test)
+    h = fitted.posterior(test.contexts, test.feedback)
+    losses = (h - torch.nn.functional.one_hot(test.actions, 4)).square().sum(1)
+    assert fit.loss == pytest.approx(float(losses.mean()), abs=1e-6)
+    assert fit.error == pytest.approx(float(losses.std()) / 600**0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("column", ["contexts", "feedback"])
+def test_rounds_to_test_on_are_checked_as_well(log, column):
+    wrong = replace(log, **{column: getattr(log, column) + 1})
+    with pytest.raises(InvalidInputError) as refusal:
+        model().fit(log, wrong)
+    assert refusal.value.argument == column
+
+
 def test_of_rounds_that_are_worth_less_more_are_kept_back(log):
     many = tacit.Interactions.concatenate([log] * 4)
     training = InverseTraining(contrast_steps=0, steps=1, batch=1_000)
@@ -93,7 +123,8 @@ def test_it_is_left_as_in_its_best_epoch_and_not_as_in_its_last(log, monkeypatch
 
     monkeypatch.setattr(NetworkInverse, "_score", watched)
     # So few rounds are learned by heart, which helps with others for a while only.
-    fit = model(training=InverseTraining(contrast_steps=0, steps=200, interval=1, patience=200, batch=8)).fit(worlds.noise(log[slice(60)]))
+    training = InverseTraining(contrast_steps=0, steps=200, interval=1, patience=200, batch=8)
+    fit = model(training=training).fit(worlds.noise(log[slice(60)]))
     assert fit.loss == min(score.loss for score in scores)
     assert fit.loss < scores[-2].loss
 
@@ -123,6 +154,34 @@ def test_it_tries_again_while_it_is_no_better_than_chance_and_keeps_the_best(log
     assert len(networks) == module.ATTEMPTS
     kept = networks[1].state_dict()
     assert all(torch.equal(value, kept[name]) for name, value in fitted.tensors().items())
+
+
+def test_its_encoders_are_those_of_the_network_that_was_kept(log):
+    fitted = model(training=BRIEF)
+    assert fitted.encoders is fitted.context_encoder is None
+    fitted.fit(log)
+    tensors = fitted.tensors()
+    for name, encoder in zip(("context", "feedback"), fitted.encoders, strict=True):
+        assert all(torch.equal(value, tensors[f"{name}.{key}"]) for key, value in encoder.state_dict().items())
+    assert fitted.context_encoder is fitted.encoders[0]
+
+
+def test_the_loss_counts_only_after_the_steps_of_contrast(log, monkeypatch):
+    shares = []
+
+    def watched(function):
+        def call(*given):
+            if len(given) > 2:  # a step in training, not an answer
+                shares.append(float(given[4]))
+            return function(*given)
+
+        return call
+
+    monkeypatch.setattr(module, "Replayed", watched)
+    monkeypatch.setattr(module, "ATTEMPTS", 1)
+    # Six steps an epoch: training ends with the first epoch that has them all.
+    model(training=InverseTraining(contrast_steps=10, steps=12, batch=150)).fit(log[slice(900)], log[slice(900, None)])
+    assert shares == [0.0] * 10 + [1.0] * 14
 
 
 def test_a_second_fit_starts_afresh(log):
@@ -201,7 +260,7 @@ def test_weights_of_another_network_are_not_restored(log):
         {"contrast": -0.1}, {"contrast": math.nan}, {"contrast": math.inf}, {"contrast": 0}, {"average": 1},
         {"average": -0.1}, {"dropout": 1}, {"dropout": True}, {"loss": "huber"}, {"optimiser": "adam"},
         {"optimiser": None},
-    ],  # fmt: skip
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(settings):
     with pytest.raises(InvalidInputError, match="InverseTraining"):

@@ -124,7 +124,7 @@ def test_weights_of_another_network_are_not_restored():
     [
         {"replay": -1}, {"warm_up": -1}, {"batch": 0}, {"capacity": 0}, {"average": 1}, {"average": -0.1},
         {"average": math.nan}, {"average": "slow"}, {"loss": "huber"}, {"optimiser": "sgd"},
-    ],  # fmt: skip
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(settings):
     with pytest.raises(InvalidInputError, match="OracleTraining"):
