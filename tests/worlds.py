@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -20,7 +20,7 @@ from tacit.oracles import OracleTraining
 BEST = (1, 3, 0)  # the best action in each context of `instance`
 
 # Enough for the small worlds here, and quick.
-INVERSE = InverseTraining(epochs=15, batch=64)
+INVERSE = InverseTraining(contrast_steps=20, steps=300, interval=16, batch=64)
 ORACLE = OracleTraining(replay=1, warm_up=100, batch=64, capacity=500)
 
 
@@ -32,6 +32,13 @@ def instance() -> FiniteInstance:
     meant = torch.stack([1 - phi, phi], 1) * torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
     often = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
     return FiniteInstance(often, f, phi, meant / meant.sum(-1, keepdim=True), alpha=1.0, theta=0.9)
+
+
+def certain() -> FiniteInstance:
+    """As `instance`, but the best action is always rewarded and no other ever is."""
+    world = instance()
+    f = torch.nn.functional.one_hot(torch.tensor(BEST), 4).double()
+    return FiniteInstance(world.contexts, f, world.phi, world.feedback, alpha=1.0, theta=1.0)
 
 
 def finite(seed: int = 0) -> FiniteEnvironment:
@@ -72,6 +79,15 @@ def off_policy(
 ) -> tacit.OffPolicy:
     problem = environment.problem
     return tacit.OffPolicy(
+        problem.actions, problem.context, problem.feedback, explore=explore, models=models, **settings
+    )
+
+
+def two_view(
+    environment: Environment, models: tacit.Models, explore: int | Literal["auto"] = 400, **settings: Any
+) -> tacit.TwoView:
+    problem = environment.problem
+    return tacit.TwoView(
         problem.actions, problem.context, problem.feedback, explore=explore, models=models, **settings
     )
 

@@ -101,7 +101,8 @@ class Decoder:
         every bound of the paper, which falls with sigma, falls further. It makes the most of learned posteriors, which
         seldom reach theta/alpha. docs/decisions/0004-widest-ramp.md has the reasoning.
         """
-        return cls(theta / alpha, 2 * sigma_of(alpha, theta, K))
+        sigma = sigma_of(alpha, theta, K)  # first, because it refuses what cannot be divided
+        return cls(theta / alpha, 2 * sigma)
 
     @property
     def beta(self) -> float:

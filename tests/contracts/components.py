@@ -16,7 +16,7 @@ from tacit.environments.classification import Classification, Labelled, Neighbou
 from tacit.environments.digits import digits
 from tacit.environments.finite import FiniteEnvironment
 from tacit.environments.tables import tabular
-from tacit.inverse import FiniteInverse, InverseTraining, NetworkInverse
+from tacit.inverse import FiniteInverse, FiniteReward, InverseTraining, NetworkInverse, NetworkReward
 from tacit.oracles import FinitePolicies, NetworkOracle, NetworkPolicies, OracleTraining, VovkOracle
 from tacit.seeding import generator
 from tests import worlds
@@ -24,9 +24,9 @@ from tests import worlds
 ROUNDS = 80
 ACTIONS = 4
 
-QUICK = InverseTraining(epochs=2, batch=16)
+QUICK = InverseTraining(contrast_steps=3, steps=8, interval=4, batch=16)
 BRIEF = OracleTraining(replay=1, warm_up=5, batch=16, capacity=50)
-PAPER = OracleTraining(optimiser="cocob", loss="log", augment=False, replay=0, warm_up=0)
+PAPER = OracleTraining(optimiser="cocob", loss="log", augment=False, replay=0, warm_up=0, average=0)
 
 SPACES: dict[str, Space] = {
     "category": tacit.Category(3),
@@ -68,11 +68,11 @@ def decoded_rounds(context: Space) -> tuple[Tensor, Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class Model:
-    """Something that learns from rounds and is asked about others: an inverse model, an oracle, a policy oracle.
+    """Something that learns from rounds and is asked about others: inverse and reward models, oracles of any kind.
 
     `make` gets the generator that it draws from; `taught` and `asked` are the columns that it learns from and is asked
     about. `seeded` says whether what comes out depends on the generator, `ready` whether there is an answer before
-    anything was learned.
+    anything was learned, `single` whether the answer is one number and not one for every action.
     """
 
     make: Callable[[torch.Generator], Any]
@@ -84,6 +84,7 @@ class Model:
     ready: bool
     bounded: bool = True
     sums_to_one: bool = False
+    single: bool = False
 
 
 def _inverse(
@@ -126,11 +127,24 @@ def _policies(make: Callable[[torch.Generator], Any], context: Space, seeded: bo
     )  # fmt: skip
 
 
+def _reward(make: Callable[[torch.Generator], Any], context: Space, feedback: Space, seeded: bool = True) -> Model:
+    rounds = uniform_rounds(context, feedback)
+    good, bad = rounds[slice(20)], rounds[slice(20, None)]
+    return Model(
+        make, lambda model: model.fit(good, bad, None), lambda model, *asked: model.predict(*asked),
+        (values(context, 20, 6), values(feedback, 20, 7)), (rounds.contexts, rounds.feedback), seeded, ready=False,
+        single=True,
+    )  # fmt: skip
+
+
 THREE = tacit.Category(3)
 MODELS: dict[str, Model] = {
     "FiniteInverse": _inverse(lambda source: FiniteInverse(CLASSES.f, CLASSES.phi), THREE, THREE, seeded=False),
     "NetworkInverse, cocob": _network_inverse(
-        tacit.Table(5), THREE, InverseTraining(loss="log", optimiser="cocob", epochs=2, batch=16, patience=1)
+        tacit.Table(5), THREE, InverseTraining(
+            loss="log", optimiser="cocob", contrast=0, contrast_steps=0, average=0, dropout=0, steps=8, batch=16,
+            patience=1,
+        ),
     ),
     "FiniteInverse, another policy's rounds": _inverse(
         lambda source: FiniteInverse(CLASSES.f, CLASSES.phi), THREE, THREE, seeded=False, drawn=biased_rounds
@@ -139,6 +153,16 @@ MODELS: dict[str, Model] = {
         lambda source: NetworkInverse(THREE, THREE, ACTIONS, QUICK, source), THREE, THREE, drawn=biased_rounds
     ),
     **{f"NetworkInverse, {name}": _network_inverse(space, space) for name, space in SPACES.items()},
+    "FiniteReward": _reward(lambda source: FiniteReward(CLASSES.phi), THREE, THREE, seeded=False),
+    "NetworkReward, without averages": _reward(
+        lambda source: NetworkReward(THREE, THREE, replace(QUICK, average=0), source), THREE, THREE
+    ),
+    **{
+        f"NetworkReward, {name}": _reward(
+            lambda source, space=space: NetworkReward(space, space, QUICK, source), space, space
+        )
+        for name, space in SPACES.items()
+    },
     "VovkOracle": _oracle(lambda source: VovkOracle(CLASSES.f), THREE, seeded=False),
     "NetworkOracle, cocob": _oracle(
         lambda source: NetworkOracle(tacit.Table(5), ACTIONS, PAPER, source), tacit.Table(5)
@@ -164,10 +188,10 @@ LEARNERS: dict[str, Callable[[int], tacit.Learner]] = {
             world(), models, 300, seed=seed, decoder=tacit.Decoder(0.6, 0.3)
         )
     )
-    for kind in (worlds.on_policy, worlds.off_policy)
+    for kind in (worlds.on_policy, worlds.off_policy, worlds.two_view)
     for name, world, models in (
         ("finite", worlds.finite, CLASSES),
-        ("networks", worlds.signs, worlds.networks(InverseTraining(epochs=15, batch=32), BRIEF)),
+        ("networks", worlds.signs, worlds.networks(replace(worlds.INVERSE, steps=120, batch=32), BRIEF)),
     )
 }  # fmt: skip
 

@@ -22,9 +22,11 @@ import pytest
 import torch
 
 import tacit
+from tacit.algorithms.memory import Memory
 from tacit.environments import Arrival, Environment, HeldOut
 from tacit.errors import InvalidInputError
 from tacit.interactions import HiddenReward, as_tensor
+from tacit.inverse import FiniteReward, NetworkReward, RewardModel
 from tests import worlds
 
 BLIND = (
@@ -111,6 +113,18 @@ def test_no_parameter_result_or_attribute_leads_to_a_hidden_reward():
     found = list(annotations())
     assert len(found) > 400
     assert [f"{where}: {name}" for where, name, hint in found if leads_to_reward(hint)] == []
+
+
+def test_the_walk_passes_through_everything_that_learns():
+    walked = {name for module in MODULES.values() for name, _ in own(module)}
+    asked = {(where, name) for where, name, _ in annotations()}
+    for kind, method, parameter in (
+        (tacit.TwoView, "_absorb", "rounds"), (tacit.OnPolicy, "_absorb", "rounds"), (Memory, "add", "decoded"),
+        (RewardModel, "fit", "good"), (NetworkReward, "fit", "bad"), (FiniteReward, "predict", "feedback"),
+    ):  # fmt: skip
+        name = f"{kind.__module__}.{kind.__name__}"
+        assert name in walked
+        assert (f"{name}.{method}", parameter) in asked
 
 
 def test_every_parameter_is_annotated():

@@ -1,4 +1,4 @@
-"""What holds for both algorithms with every kind of models."""
+"""What holds for every algorithm with every kind of models."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ def made(name: str, seed: int = 0) -> tacit.Learner:
 
 
 def taught(name: str, seed: int = 0) -> tuple[tacit.Learner, Tensor]:
-    """A learner that has left exploration, and the actions it took on the way."""
+    """A learner that has left exploration, and refined its decoder if it can; the actions it took on the way."""
     learner, environment, actions = made(name, seed), worlds.signs() if "networks" in name else worlds.finite(), []
     for arrival in environment.stream(700, 50):
         decision = learner.choose(arrival.contexts)
         actions.append(decision.actions)
         learner.learn(decision, arrival.react(decision.actions)[0])
     assert not learner.exploring
+    assert not isinstance(learner, tacit.TwoView) or learner.refinement
     return learner, torch.cat(actions)
 
 

@@ -212,7 +212,7 @@ def test_the_last_sentence_of_the_demo_is_made_of_measured_numbers():
 
 def test_the_experiments_can_be_had_by_name():
     assert registry.named("digits").name == "digits"
-    with pytest.raises(tacit.ExperimentError, match="there is no experiment 'digit'; there are digits, health, logs"):
+    with pytest.raises(tacit.ExperimentError, match="there is no experiment 'digit'; there are ablation, digits, "):
         registry.named("digit")
 
 

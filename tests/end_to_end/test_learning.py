@@ -74,7 +74,9 @@ NETWORKS = {
         replace(worlds.INVERSE, optimiser="cocob", loss="log"), replace(worlds.ORACLE, optimiser="cocob", loss="log")
     ),
     "the paper's": replace(
-        tacit.Networks.paper(on="cpu"), inverse_training=InverseTraining(optimiser="cocob", epochs=20, batch=64)
+        tacit.Networks.paper(on="cpu"), inverse_training=InverseTraining(
+            optimiser="cocob", contrast=0, contrast_steps=0, average=0, dropout=0, steps=900, interval=45, batch=64
+        ),
     ),
 }
 

@@ -123,6 +123,32 @@ def test_the_ramp_gives_the_best_action_its_true_reward(world):
 
 
 @given(worlds())
+def test_the_widest_ramp_never_decodes_more_than_the_true_reward(world):
+    decoder = Decoder.widest(world.alpha, world.theta, world.f.shape[1])
+    decoded = G(world.h, decoder.beta, decoder.sigma)
+    # It begins where the posteriors of reward 0 may end, so that rounding can lift one of them onto it.
+    assert bool((decoded <= world.phi[..., None] + ROUNDING / decoder.sigma).all())
+
+
+@given(worlds())
+def test_the_widest_ramp_gives_the_best_action_its_true_reward(world):
+    decoder = Decoder.widest(world.alpha, world.theta, world.f.shape[1])
+    best = world.f.argmax(-1)
+    for x, y in cells(world):
+        decoded = decoder.decode(world.h[x, y][None], best[x : x + 1])
+        assert float(decoded) == pytest.approx(float(world.phi[x, y]), abs=ROUNDING / decoder.sigma)
+
+
+@given(worlds())
+def test_the_widest_ramp_is_twice_as_wide_as_that_of_lemma_4_and_ends_where_it_does(world):
+    K = world.f.shape[1]
+    narrow, wide = (make(world.alpha, world.theta, K) for make in (Decoder.from_assumption, Decoder.widest))
+    assert wide.sigma == pytest.approx(2 * narrow.sigma)
+    assert wide.theta_over_alpha == narrow.theta_over_alpha
+    assert wide.beta == pytest.approx(1 / (K - world.alpha), abs=ROUNDING)
+
+
+@given(worlds())
 def test_the_step_gives_the_best_action_its_true_reward(world):
     # The step jumps at the very value that the best action's posterior may have: lowered by rounding.
     decoder = Decoder(world.theta / world.alpha * (1 - ROUNDING), 0.0)
@@ -222,7 +248,7 @@ def test_whatever_is_accepted_leaves_a_ramp_above_all_that_reward_0_can_reach(al
     ],
 )
 def test_rewards_that_cannot_be_told_apart_are_refused(alpha, theta, K, argument):
-    for refuse in (sigma_of, Decoder.from_assumption):
+    for refuse in (sigma_of, Decoder.from_assumption, Decoder.widest):
         with pytest.raises(IdentifiabilityError, match=f"^{argument}: ") as caught:
             refuse(alpha, theta, K)
         assert caught.value.argument == argument

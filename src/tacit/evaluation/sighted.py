@@ -51,8 +51,8 @@ class _Sighted:
         else:
             self._explored.append(seen)
             if self._played >= self._explore:
-                contexts, actions, rewards = (torch.cat(column) for column in zip(*self._explored, strict=True))
-                self._oracle.warm_up(contexts, actions, rewards)
+                every = [torch.cat(column) for column in zip(*self._explored, strict=True)]
+                self._oracle.warm_up(every[0], every[1], every[2])
         return torch.full_like(rewards, 1 / self._K) if exploring else rewards, torch.full_like(rewards, torch.nan)
 
     def greedy(self, contexts: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from tacit.inverse.network import InverseTraining
 from tacit.inverse.pair import Moved, PairNetwork, binary_losses
 from tacit.seeding import initialisation
 from tacit.storage import load_module
-from tacit.training import Average, Replayed, eased_in, optimiser
+from tacit.training import Average, Replayed, eased_in, optimiser, subset
 
 NOT_FITTED = "there are no examples of good and bad rounds yet; call fit first"
 STEPS = 600
@@ -42,7 +42,7 @@ class RewardModel(ABC):
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned, for saving; nothing before the first fit. Learning on may change them."""
+        """All that it goes on from, for saving; learning on may change them."""
 
     @abstractmethod
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
@@ -89,17 +89,17 @@ class NetworkReward(RewardModel):
         return torch.cat([self._predict(*part) for part in parts])
 
     def tensors(self) -> dict[str, Tensor]:
-        if not self._fitted:
-            return {}
-        parts = {"network": self._network.state_dict(), "average": self._average.network.state_dict()}
+        parts = {"network": self._network.state_dict()}
+        if self._fitted:
+            parts["average"] = self._average.network.state_dict()
         return {f"{part}.{name}": value for part, entries in parts.items() for name, value in entries.items()}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        for part, network in (("network", self._network), ("average", self._average.network)):
-            own = {name.removeprefix(f"{part}."): t for name, t in tensors.items() if name.startswith(f"{part}.")}
-            if tensors:
-                load_module(network, own, "reward model")
-        self._fitted = bool(tensors)
+        load_module(self._network, subset(tensors, "network"), "reward model")
+        average = subset(tensors, "average")
+        if average:
+            load_module(self._average.network, average, "reward model's average")
+        self._fitted = bool(average)
 
     def _begin(self, rounds: Interactions, encoders: tuple[Encoder, Encoder] | None) -> None:
         own = self._network.context, self._network.feedback

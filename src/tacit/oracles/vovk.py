@@ -15,8 +15,8 @@ from tacit.errors import CorruptFileError, InvalidInputError
 from tacit.interactions import check_actions, check_finite
 from tacit.oracles.base import Oracle
 
-# exp(-eta (z - r)^2) is concave in z for all z, r in [0, 1] just when 2 eta (z - r)^2 <= 1.
 CHUNK = 2_048  # rounds at a time
+# exp(-eta (z - r)^2) is concave in z for all z, r in [0, 1] just when 2 eta (z - r)^2 <= 1.
 ETA = 0.5
 
 

@@ -75,7 +75,7 @@ def test_networks_are_used_where_nothing_else_is_said(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     learner = tacit.OnPolicy(3, tacit.Category(2), tacit.Category(2), explore=10)
     assert learner.models == tacit.Networks(on="cpu")
-    assert learner.decoder == tacit.Decoder.from_assumption(alpha=1, theta=1, K=3)
+    assert learner.decoder == tacit.Decoder.widest(alpha=1, theta=1, K=3)
 
 
 @pytest.mark.parametrize(("available", "device"), [(True, "cuda"), (False, "cpu")])
@@ -100,7 +100,7 @@ def test_a_learner_refuses_at_once_what_would_fail_after_exploration(settings, a
 @pytest.mark.parametrize("wrong", [None, "3", 1.5, 2.0, True, float("nan"), -1])
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(tacit.InverseTraining, "epochs"), (tacit.InverseTraining, "starts"), (tacit.OracleTraining, "batch")],
+    [(tacit.InverseTraining, "steps"), (tacit.InverseTraining, "starts"), (tacit.OracleTraining, "batch")],
 )
 def test_a_training_refuses_at_once_what_is_no_count(kind, name, wrong):
     with pytest.raises(InvalidInputError, match=f"^{kind.__name__}.{name}: expected a whole number"):
@@ -118,7 +118,7 @@ def test_a_learner_of_numpy_numbers_can_be_saved(tmp_path):
     eight, half = np.int64(8), np.float32(0.5)
     learner = tacit.OnPolicy(
         eight, tacit.Table(eight), tacit.Category(eight), explore=eight, seed=eight, schedule=tacit.SquareRoot(half),
-        decoder=tacit.Decoder(half, half / 2), models=tacit.Networks(tacit.InverseTraining(epochs=eight)),
+        decoder=tacit.Decoder(half, half / 2), models=tacit.Networks(tacit.InverseTraining(steps=eight)),
     )  # fmt: skip
     learner.save(tmp_path)
     assert tacit.load(tmp_path).problem == learner.problem

@@ -14,6 +14,7 @@ from tacit.oracles.vovk import regret_bound
 from tests import worlds
 
 EXPLORE = 400
+BRIEF = InverseTraining(contrast_steps=0, steps=4)
 MODELS = {"finite": worlds.classes(), "networks": worlds.networks()}
 
 
@@ -64,7 +65,7 @@ def test_late_feedback_to_an_exploration_round_is_decoded_and_learned_from():
     assert not torch.equal(acting._oracle.tensors()["log_weights"], before)
 
 
-@pytest.mark.parametrize("models", [MODELS["finite"], worlds.networks(InverseTraining(epochs=2))], ids=MODELS)
+@pytest.mark.parametrize("models", [MODELS["finite"], worlds.networks(BRIEF)], ids=MODELS)
 def test_where_feedback_says_nothing_it_warns_where_it_was_called_and_goes_on_exploring(models):
     acting = worlds.on_policy(worlds.finite(), models, explore=100)
     with pytest.warns(tacit.DecoderWarning, match="does not tell which action was taken") as warned:

@@ -21,7 +21,7 @@ from tacit.errors import CorruptFileError, SaveError
 from tacit.storage import read_folder, write_folder
 from tests import worlds
 
-QUICK = replace(worlds.INVERSE, epochs=6)
+QUICK = replace(worlds.INVERSE, steps=150)
 EARLY = tacit.Decoder(0.6, 0.3)  # reads rewards from posteriors that were hardly learned
 LEARNERS = {
     "finite, on-policy": (worlds.finite, worlds.on_policy, worlds.classes()),

@@ -66,6 +66,11 @@ def test_where_feedback_tells_all_seeing_the_reward_is_no_advantage(instance, en
     assert bool(sighted.curve.decoded_means().isnan().all())
 
 
+def test_every_round_of_the_sighted_learner_counts_once(instance, environment):
+    curve = play_sighted(environment, EXPLORE, models(instance), ROUNDS, BATCH).curve
+    assert torch.equal(curve.rounds(), torch.arange(BATCH, ROUNDS + 1, BATCH))
+
+
 def test_a_learner_that_never_leaves_exploration_scores_chance(instance, environment):
     played = play(environment, learner(instance), EXPLORE // 2, BATCH)
     assert (played.progressive, played.test) == (pytest.approx(1 / 3), 1 / 3)

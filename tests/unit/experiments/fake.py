@@ -34,10 +34,15 @@ class Fake(Experiment):
     cure: Path = Path("/nowhere")
     only_one: bool = False
     called: str = "fake"
+    kin: str | None = None
 
     @property
     def name(self) -> str:
         return self.called
+
+    @property
+    def family(self) -> str:
+        return self.kin or self.called
 
     @property
     def summary(self) -> str:

@@ -56,6 +56,6 @@ def test_the_plot_shows_decoded_reward_only_where_there_is_any(rows):
 
 
 def test_a_learner_that_understood_nothing_is_an_error_and_no_result():
-    settings = {"learner": "tacit", "seed": 0, **QUICK, "explore": 200, "rounds": 250, "epochs": 1}
+    settings = {"learner": "tacit", "seed": 0, **QUICK, "explore": 50, "rounds": 50}
     with pytest.warns(DecoderWarning), pytest.raises(ExperimentError, match="the feedback was never understood: loss"):
         Digits().run_cell(settings, Place(), lambda rounds: None)

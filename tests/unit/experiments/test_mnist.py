@@ -171,7 +171,7 @@ def test_learners_of_a_cell_share_one_inverse_model_fitted_once():
     first, second = models.inverse(problem, source), models.inverse(problem, source)
     rounds = Mock(spec=Interactions)
     assert first.fit(rounds) is second.fit(rounds) is inner.fit.return_value
-    inner.fit.assert_called_once_with(rounds)
+    inner.fit.assert_called_once_with(rounds, None)
 
 
 def test_quick_cells_are_none_of_the_published_ones():

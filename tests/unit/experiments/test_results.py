@@ -117,10 +117,24 @@ def test_figures_of_others_stay_and_old_ones_of_the_same_experiment_go(results):
     stored.publish(results, other, fill(results, other))
     path = results.folder / "figures.json"
     entry = json.loads(path.read_text())["fakery.value"]
-    path.write_text(json.dumps({"fakery.value": entry, "fake.renamed": entry, "speed.rounds": entry}))
+    own = entry | {"command": "tacit experiment fake --device cuda"}
+    path.write_text(json.dumps({"fakery.value": entry, "fake.renamed": own, "speed.rounds": entry}))
     stored.publish(results, Fake(), fill(results, Fake()))
     assert list(stored.published(results)) == ["fake.value", "fakery.value", "speed.rounds"]
     assert stored.published(results)["fakery.value"] == entry
+
+
+def test_figures_of_another_experiment_of_the_same_family_stay(results):
+    one, other = Fake(called="one", kin="fakes"), Fake(called="one-more", kin="fakes")
+    rows = {each.name: fill(results, each) for each in (one, other)}
+    entry = stored.figures(one, rows["one"])["fakes.value"]
+    document = {"fakes.first": entry, "fakes.gone": entry | {"command": "tacit experiment one-more"}}
+    (results.folder / "figures.json").write_text(json.dumps(document))
+    stored.publish(results, other, rows["one-more"])
+    assert list(stored.published(results)) == ["fakes.first", "fakes.value"]
+    assert stored.published(results)["fakes.first"] == entry
+    assert stored.published(results)["fakes.value"]["command"] == "tacit experiment one-more"
+    assert not list(results.folder.glob("fakes*"))  # the cells lie under the experiment's own name
 
 
 def test_quick_runs_have_a_folder_of_their_own_and_are_never_published(tmp_path):

@@ -8,7 +8,6 @@ import torch
 from tacit.encoders import Category, Image, Table
 from tacit.environments.classification import Classification, Labelled, Neighbour, Signs
 from tacit.environments.tables import tabular
-from tacit.errors import DecoderWarning
 from tacit.experiments import transfer
 from tacit.experiments.digits import SEEDS as SEEN
 from tacit.experiments.results import key
@@ -113,30 +112,29 @@ def test_both_learners_play_and_explore_for_as_long(easy):
 
 def test_the_sighted_learner_has_the_rounds_networks_schedule_and_seed_of_the_other(easy, monkeypatch):
     made, calls = [], []
-    build, follow = transfer._learner, transfer.play_sighted
+    build, follow = transfer.TwoView, transfer.play_sighted
 
-    def building(problem, models, *rest):
-        made.append((models, *build(problem, models, *rest)))
-        return made[-1][1:]
+    def building(*problem, **settings):
+        made.append(build(*problem, **settings))
+        return made[-1]
 
     def following(*arguments, **options):
         calls.append((arguments, options))
         return follow(*arguments, **options)
 
-    monkeypatch.setattr(transfer, "_learner", building)
+    monkeypatch.setattr(transfer, "TwoView", building)
     monkeypatch.setattr(transfer, "play_sighted", following)
     run = Transfer().run_cell(SETTINGS, Place(), lambda rounds: None)
-    ((models, learner, schedule),) = made
+    (learner,) = made
     (((_, explored, same, rounds, batch), options),) = calls
     assert (explored, rounds, batch) == (run["explored"], ROUNDS, 50)
-    assert same is models
-    assert options["schedule"] is schedule is learner.schedule
+    assert same is learner.models
+    assert options["schedule"] is learner.schedule
     assert options["seed"] == 0
 
 
 def test_feedback_that_is_never_understood_counts_as_chance_and_the_other_learner_explores_throughout(meaningless):
-    with pytest.warns(DecoderWarning):
-        run = Transfer().run_cell({**SETTINGS, "rounds": 900}, Place(), lambda rounds: None)
+    run = Transfer().run_cell({**SETTINGS, "rounds": 900}, Place(), lambda rounds: None)
     assert not run["understood"]
     assert run["explored"] == 900
     assert run["learner"]["test"] == pytest.approx(1 / K)
@@ -152,7 +150,7 @@ def test_shares_are_taken_seed_by_seed():
     figures = Transfer().figures(rows())
     names = ("share_of_true_reward", "test", "sighted_test")
     assert set(figures) == {f"{name}.{what}" for name in SETS for what in names}
-    share = figures["letter.share_of_true_reward"]
+    share = figures["satimage.share_of_true_reward"]
     assert share.value == pytest.approx((0.5 + 0.525 + 0.55 + 0.575) / 4)
     assert share.spread == pytest.approx(torch.tensor([0.5, 0.525, 0.55, 0.575]).std().item())
     assert share.seeds == 4
@@ -170,7 +168,7 @@ def test_the_table_has_a_line_for_each_set():
 
 
 def test_the_table_says_how_often_nothing_was_understood():
-    (table,) = Transfer().tables(rows(letter=True))
+    (table,) = Transfer().tables(rows(satimage=True))
     assert "In 4 of 20 runs the feedback was never understood, which counts as chance." in table.note
 
 

@@ -28,7 +28,7 @@ class Counting(InverseModel):
     def __init__(self) -> None:
         self._counts = torch.zeros(CONTEXTS, SIGNS + K, K, dtype=torch.float64)
 
-    def fit(self, rounds: Interactions) -> Fit:
+    def fit(self, rounds: Interactions, test: Interactions | None = None) -> Fit:
         self._counts.index_put_(
             (rounds.contexts, rounds.feedback, rounds.actions), torch.ones(1, dtype=torch.float64), accumulate=True
         )
@@ -40,6 +40,10 @@ class Counting(InverseModel):
         # As if each action had been seen three times with every feedback: rare feedback tells little.
         counts = self._counts[contexts, feedback] + 3
         return counts / counts.sum(1, keepdim=True)
+
+    @property
+    def encoders(self) -> None:
+        return None
 
     def tensors(self) -> dict[str, Tensor]:
         return {"counts": self._counts}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -15,7 +16,7 @@ from tacit.oracles.network import FIRST_GUESS
 from tacit.seeding import generator
 from tests import worlds
 
-PAPER = OracleTraining(optimiser="cocob", augment=False, replay=0, warm_up=0)
+PAPER = OracleTraining(optimiser="cocob", augment=False, replay=0, warm_up=0, average=0)
 EVERY = torch.arange(3)
 
 
@@ -120,7 +121,10 @@ def test_weights_of_another_network_are_not_restored():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"replay": -1}, {"warm_up": -1}, {"batch": 0}, {"capacity": 0}, {"loss": "huber"}, {"optimiser": "sgd"}],
+    [
+        {"replay": -1}, {"warm_up": -1}, {"batch": 0}, {"capacity": 0}, {"average": 1}, {"average": -0.1},
+        {"average": math.nan}, {"average": "slow"}, {"loss": "huber"}, {"optimiser": "sgd"},
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(settings):
     with pytest.raises(InvalidInputError, match="OracleTraining"):
