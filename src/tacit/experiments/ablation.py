@@ -17,7 +17,7 @@ from tacit.storage import Json
 
 Values: TypeAlias = Any  # what a row's JSON holds under a name that is known
 
-ROUNDS, EXPLORE = 8_000, 2_000
+ROUNDS, EXPLORE = 6_000, 2_000
 BATCH = 50  # rounds between two changes of the policy
 SEEDS = (40, 41, 42, 43)  # not looked at before
 QUICK = 400
