@@ -9,8 +9,8 @@ from tacit.experiments.spec import Experiment
 
 # The class is in the module of the experiment's name.
 CLASSES = {
-    "ablation": "Ablation", "digits": "Digits", "health": "Health", "logs": "Logs", "mnist": "Mnist", "ope": "Ope",
-    "refined": "Refined", "theory": "Theory", "transfer": "Transfer",
+    "ablation": "Ablation", "digits": "Digits", "growth": "Growth", "health": "Health", "logs": "Logs",
+    "mnist": "Mnist", "ope": "Ope", "refined": "Refined", "theory": "Theory", "transfer": "Transfer",
 }  # fmt: skip
 
 
