@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from typing import Literal
 
 import torch
@@ -31,7 +31,7 @@ from tacit.algorithms.models import Models, Networks
 from tacit.algorithms.store import Store
 from tacit.decoder import Decoder, G, posterior
 from tacit.encoders import Problem, Space
-from tacit.errors import DecoderWarning, NotFittedError, UntrustworthyDecoderError
+from tacit.errors import DecoderWarning, InvalidInputError, NotFittedError, UntrustworthyDecoderError
 from tacit.exploration import Schedule, SquareRoot
 from tacit.interactions import Ids, Interactions, check_kind, check_positive_count
 
@@ -39,6 +39,7 @@ BETA, SIGMA = 0.1, 0.8  # the ramp of phi
 ANCHOR_EVERY, ANCHOR_MOST = 10, 500  # one uniform round in so many is kept apart, up to so many
 FEWEST = 20  # examples of good rounds, and of bad ones, without which there is no refinement
 CERTAIN = 3.0  # standard errors by which a refinement must be worse to be worth a warning
+NEGLIGIBLE = 1e-3  # in loss: no wrong decoder is worse by so little, but rounding is, where h is exact
 CHUNK = 2_000  # rows at a time where nothing is learned
 STRENGTH = 16.0  # of exploitation: gamma_t = STRENGTH sqrt(K t)
 
@@ -70,7 +71,7 @@ class Refinement:
     @property
     def contradicts(self) -> bool:
         """Worse beyond chance: one of the decoders is wrong, and so may be the assumptions."""
-        return self.excess > CERTAIN * self.error
+        return self.excess > max(CERTAIN * self.error, NEGLIGIBLE)
 
     def __str__(self) -> str:
         verdict = "kept" if self.kept else "dropped"
@@ -92,7 +93,7 @@ class TwoView(Learner):
         decoder: Decoder | None = None, schedule: Schedule | None = None, models: Models | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(Problem(actions, context, feedback), Networks() if models is None else models, decoder, seed)
-        self.explore = explore if explore == "auto" else check_positive_count(explore, "explore")
+        self.explore = _checked(explore)
         self.schedule = SquareRoot(STRENGTH) if schedule is None else schedule
         check_kind(self.schedule, Schedule, "schedule")
         self.refinement: Refinement | None = None
@@ -140,6 +141,8 @@ class TwoView(Learner):
         numbers = torch.arange(len(rounds), device=rounds.actions.device)
         apart = (numbers % ANCHOR_EVERY == 0) & (numbers < ANCHOR_EVERY * ANCHOR_MOST)
         self._anchor, rounds = rounds[apart.nonzero()[:, 0]], rounds[(~apart).nonzero()[:, 0]]
+        if not len(rounds):
+            raise UntrustworthyDecoderError("a single round is too few to learn from")
         self.fit_quality = self._inverse.fit(rounds, self._anchor)
         decoded = self._trusted(self.fit_quality, rounds)
         self._oracle = self.models.oracle(self.problem, self._training)
@@ -179,14 +182,15 @@ class TwoView(Learner):
         self._refined = self.refinement.kept
         if self.refinement.contradicts:
             self._reward = self.models.reward(self.problem, self._training)
-            # The warning points at the call of `learn`, four calls up.
+        decoded = torch.cat([self._decode(rounds[slice(at, at + CHUNK)]) for at in range(0, len(rounds), CHUNK)])
+        self._memory.redecode(decoded)
+        self._oracle.relearn(rounds.contexts, rounds.actions, decoded)
+        if self.refinement.contradicts:
+            # Last, as a warning may be made an error. It points at the call of `learn`, four calls up.
             warnings.warn(
                 f"{self.refinement}. Going on with the anchored decoder; ask health() what may have changed",
                 DecoderWarning, stacklevel=4,
             )  # fmt: skip
-        decoded = torch.cat([self._decode(rounds[slice(at, at + CHUNK)]) for at in range(0, len(rounds), CHUNK)])
-        self._memory.redecode(decoded)
-        self._oracle.relearn(rounds.contexts, rounds.actions, decoded)
 
     def _compared(self) -> tuple[float, float]:
         """How much worse f and phi foretell the anchor's actions than h does, in squared loss, and its standard error.
@@ -215,10 +219,12 @@ class TwoView(Learner):
 
     def _parts(self) -> dict[str, dict[str, Tensor]]:
         anchor = {} if self._anchor is None else {f.name: getattr(self._anchor, f.name) for f in fields(self._anchor)}
-        progress = torch.tensor([self._seen, self._due, self._known, self._refined], dtype=torch.float64)
+        own = {"progress": torch.tensor([self._seen, self._due, self._known, self._refined], dtype=torch.float64)}
+        if self.refinement is not None:
+            own["refinement"] = torch.tensor(astuple(self.refinement), dtype=torch.float64)
         return {
             "oracle": self._oracle.tensors(), "reward": self._reward.tensors(), "store": self._store.tensors(),
-            "memory": self._memory.tensors(), "anchor": anchor, "two_view": {"progress": progress},
+            "memory": self._memory.tensors(), "anchor": anchor, "two_view": own,
         }  # fmt: skip
 
     def _restore_parts(self, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
@@ -231,3 +237,15 @@ class TwoView(Learner):
         self._anchor = Interactions(*(anchor[f.name] for f in fields(Interactions))).to(device) if anchor else None
         seen, due, self._known, refined = parts["two_view"]["progress"].tolist()
         self._seen, self._due, self._refined = int(seen), int(due), bool(refined)
+        found = parts["two_view"].get("refinement")
+        self.refinement = None if found is None else Refinement(*(int(n) for n in found[:3]), *found[3:].tolist())
+
+
+def _checked(explore: object) -> int | Literal["auto"]:
+    if isinstance(explore, str) and explore == "auto":
+        return "auto"
+    try:
+        return check_positive_count(explore, "explore")
+    except InvalidInputError as error:
+        expected = 'expected "auto", or a whole number of rounds, at least 1'
+        raise InvalidInputError("explore", f"{expected}, got {explore!r}") from error

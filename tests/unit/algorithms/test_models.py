@@ -10,7 +10,7 @@ import tacit
 from tacit.algorithms.models import best_device
 from tacit.encoders import Problem
 from tacit.errors import InvalidInputError
-from tacit.inverse import FiniteInverse, NetworkInverse
+from tacit.inverse import FiniteInverse, FiniteReward, NetworkInverse, NetworkReward
 from tacit.oracles import FinitePolicies, NetworkOracle, NetworkPolicies, VovkOracle
 from tacit.seeding import generator
 from tests import worlds
@@ -43,7 +43,7 @@ def test_classes_over_different_contexts_are_refused(f, phi):
         Problem(4, tacit.Category(3), tacit.Table(3)),
     ],
 )
-@pytest.mark.parametrize("kind", [tacit.OnPolicy, tacit.OffPolicy])
+@pytest.mark.parametrize("kind", [tacit.OnPolicy, tacit.OffPolicy, tacit.TwoView])
 def test_classes_of_another_problem_are_refused(kind, problem):
     with pytest.raises(InvalidInputError, match="models: the finite classes describe"):
         kind(problem.actions, problem.context, problem.feedback, explore=10, models=worlds.classes())
@@ -52,21 +52,25 @@ def test_classes_of_another_problem_are_refused(kind, problem):
 @pytest.mark.parametrize(
     ("models", "kinds"),
     [
-        (worlds.classes(), (FiniteInverse, VovkOracle, FinitePolicies)),
-        (worlds.networks(), (NetworkInverse, NetworkOracle, NetworkPolicies)),
+        (worlds.classes(), (FiniteInverse, FiniteReward, VovkOracle, FinitePolicies)),
+        (worlds.networks(), (NetworkInverse, NetworkReward, NetworkOracle, NetworkPolicies)),
     ],
 )
 def test_each_makes_models_of_its_kind(models, kinds):
     problem, source = worlds.finite().problem, generator(0, "test")
-    made = models.inverse(problem, source), models.oracle(problem, source), models.policies(problem, source)
-    assert tuple(map(type, made)) == kinds
+    makers = models.inverse, models.reward, models.oracle, models.policies
+    assert tuple(type(make(problem, source)) for make in makers) == kinds
 
 
 def test_the_papers_networks_learn_from_each_round_once_and_with_cocob():
     paper = tacit.Networks.paper(on="cpu")
     assert paper.inverse_training.optimiser == paper.oracle_training.optimiser == "cocob"
     assert paper.inverse_training.loss == paper.oracle_training.loss == "squared"
-    assert (paper.oracle_training.replay, paper.oracle_training.warm_up) == (0, 0)
+    oracle, inverse = paper.oracle_training, paper.inverse_training
+    assert (oracle.replay, oracle.warm_up, oracle.average) == (0, 0, 0)
+    # Nothing of what the paper does not have.
+    assert (inverse.contrast, inverse.contrast_steps, inverse.average, inverse.dropout) == (0, 0, 0, 0)
+    assert inverse.interval == 1
     assert not paper.inverse_training.augment
     assert not paper.oracle_training.augment
 

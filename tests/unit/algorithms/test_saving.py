@@ -28,6 +28,8 @@ LEARNERS = {
     "finite, off-policy": (worlds.finite, worlds.off_policy, worlds.classes()),
     "networks, on-policy": (worlds.signs, worlds.on_policy, worlds.networks(QUICK)),
     "networks, off-policy": (worlds.signs, worlds.off_policy, worlds.networks(QUICK)),
+    "finite, two-view": (worlds.finite, worlds.two_view, worlds.classes()),
+    "networks, two-view": (worlds.signs, worlds.two_view, worlds.networks(QUICK)),
     "cocob and log loss, on-policy": (
         worlds.signs, worlds.on_policy,
         worlds.networks(
@@ -42,7 +44,7 @@ LEARNERS = {
         worlds.signs, worlds.on_policy, worlds.networks(QUICK, replace(worlds.ORACLE, replay=0, warm_up=0)),
     ),
 }  # fmt: skip
-EXPLORE = {worlds.on_policy: 800, worlds.off_policy: 400}
+EXPLORE = {worlds.on_policy: 800, worlds.off_policy: 400, worlds.two_view: 800}
 
 
 def made(name: str) -> tuple[tacit.environments.Environment, tacit.Learner]:

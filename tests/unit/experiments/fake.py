@@ -1,4 +1,4 @@
-"""An experiment of a few instant cells, some of which go wrong when told to."""
+"""An experiment of a few instant cells, some of which go wrong when told to, and images that are quickly learned."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
+from tacit.environments.classification import Labelled
 from tacit.experiments.spec import (
     Advance,
     Curve,
@@ -22,6 +25,7 @@ from tacit.experiments.spec import (
     Settings,
     Table,
 )  # fmt: skip
+from tacit.seeding import generator
 
 SEEDS = (0, 1, 2)
 
@@ -102,3 +106,12 @@ def fill_disk() -> None:
 
 def values(rows: Sequence[Row]) -> list[float]:
     return [float(str(row.measured["value"])) for row in rows]
+
+
+def striped(count: int = 1_500) -> Labelled:
+    """Images of ten classes in the shape of MNIST that a glance tells apart: a bright stripe, higher or lower."""
+    labels = torch.arange(count) % 10
+    images = torch.randint(60, (count, 28, 28), dtype=torch.uint8, generator=generator(0, "stripes"))
+    for label in range(10):
+        images[labels == label, 2 * label + 3 : 2 * label + 6] += 180
+    return Labelled(images, labels, 10)

@@ -11,9 +11,10 @@ from torch import Tensor
 
 import tacit
 from tacit.errors import CorruptFileError, InvalidInputError
-from tacit.oracles import NetworkOracle, OracleTraining
+from tacit.oracles import NetworkOracle, OracleTraining, network
 from tacit.oracles.network import FIRST_GUESS
-from tacit.seeding import generator
+from tacit.seeding import generator, initialisation
+from tacit.training import subset
 from tests import worlds
 
 PAPER = OracleTraining(optimiser="cocob", augment=False, replay=0, warm_up=0, average=0)
@@ -66,6 +67,96 @@ def test_the_warm_up_learns_from_the_exploration_rounds():
     assert predicted.argmax(-1).tolist() == list(worlds.BEST)
     assert predicted.amax(-1).min() > 0.5
     assert torch.equal(cold.predict(EVERY), before)
+
+
+def encoder_of(space: tacit.encoders.Space) -> tacit.encoders.Encoder:
+    """One that has learned to read something else."""
+    with initialisation(generator(7, "elsewhere")):
+        made = space.encoder()
+    if isinstance(space, tacit.Table):
+        made.prepare(1e3 + torch.randn(50, *space.shape, generator=generator(7, "rows")))
+    return made
+
+
+@pytest.mark.parametrize("average", [0.0, 0.99])
+def test_the_warm_up_starts_from_the_encoder_it_is_given_with_its_scale(monkeypatch, average):
+    given, rows = encoder_of(tacit.Table(2)), torch.randn(40, 2, generator=generator(0, "rows"))
+    learned = oracle(replace(worlds.ORACLE, warm_up=1, average=average), tacit.Table(2))
+    monkeypatch.setattr(learned, "_learn_again", lambda steps: None)
+    learned.warm_up(rows, torch.zeros(40).long(), torch.ones(40), given)
+    for part in ("network", "average")[: 1 + bool(average)]:
+        own = subset(learned.tensors(), f"{part}.context")
+        assert own.keys() == given.state_dict().keys()
+        assert all(torch.equal(value, own[name]) for name, value in given.state_dict().items())
+    assert {id(p) for p in given.parameters()}.isdisjoint(id(p) for p in learned._network.parameters())
+
+
+def test_the_encoder_it_starts_from_stays_as_it_was():
+    given, learned = encoder_of(tacit.Category(3)), oracle(replace(worlds.ORACLE, warm_up=20))
+    before = {name: value.clone() for name, value in given.state_dict().items()}
+    learned.warm_up(*rounds(200), given)
+    assert all(torch.equal(value, before[name]) for name, value in given.state_dict().items())
+
+
+def test_the_papers_oracle_takes_no_encoder_over():
+    """There, f starts from nothing: one step for every batch is all that it learns from."""
+    training = tacit.Networks.paper(on="cpu").oracle_training
+    assert training == PAPER
+    without, offered = oracle(training), oracle(training)
+    without.warm_up(*rounds(100))
+    offered.warm_up(*rounds(100), encoder_of(tacit.Category(3)))
+    assert all(torch.equal(value, without.tensors()[name]) for name, value in offered.tensors().items())
+
+
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_predictions_follow_the_rewards_that_were_decoded_anew(average):
+    training = OracleTraining(replay=1, warm_up=200, batch=64, capacity=2_000, average=average)
+    learned, (contexts, actions, rewards) = oracle(training), rounds(1_000)
+    learned.warm_up(contexts, actions, rewards)
+    assert learned.predict(EVERY).argmax(-1).tolist() == list(worlds.BEST)
+    # It was all the other way round: the best action is the only one without a reward.
+    turned = 1 - rewards
+    learned.relearn(contexts, actions, turned)
+    assert learned.predict(EVERY).argmin(-1).tolist() == list(worlds.BEST)
+    # Nothing of what was learned before is ever replayed.
+    assert torch.equal(learned.tensors()["replay.decoded"], turned)
+    learned.update(*rounds(64, seed=1))
+    assert len(learned.tensors()["replay.decoded"]) == 1_064
+
+
+def test_the_latest_rounds_are_learned_again_where_there_are_too_many(monkeypatch):
+    monkeypatch.setattr(network, "RELEARN", 1)
+    learned, (contexts, actions, _) = oracle(OracleTraining(replay=1, warm_up=0, capacity=100)), rounds(250)
+    learned.relearn(contexts, actions, torch.arange(250.0) / 250)
+    assert torch.equal(learned.tensors()["replay.decoded"].sort().values, torch.arange(150.0, 250.0) / 250)
+
+
+def test_an_oracle_without_replay_cannot_relearn_and_is_left_as_it_was():
+    learned = oracle(PAPER)
+    learned.update(*rounds(100))
+    before = {name: value.clone() for name, value in learned.tensors().items()}
+    learned.relearn(*rounds(100, seed=1))
+    assert all(torch.equal(value, before[name]) for name, value in learned.tensors().items())
+
+
+def test_predictions_are_those_of_the_running_mean_of_the_weights():
+    learned = oracle(replace(worlds.ORACLE, average=0.9))
+    learned.update(*rounds(200))
+    predicted = learned.predict(EVERY)
+    learned._network.load_state_dict(subset(learned.tensors(), "average"))
+    with torch.no_grad():
+        torch.testing.assert_close(predicted, learned._network(EVERY).sigmoid())
+
+
+def test_a_scale_of_the_data_reaches_the_predictions():
+    """The averaged network once kept the scale from before the first rounds."""
+    learned = oracle(replace(worlds.ORACLE, average=0.99), tacit.Table(1))
+    far = 1e4 + 100 * torch.randn(400, 1, generator=generator(0, "rows"))
+    learned.update(far, torch.zeros(400).long(), (far[:, 0] > 1e4).float())
+    tensors = learned.tensors()
+    for name in ("centre", "spread"):
+        assert torch.equal(tensors[f"average.context.{name}"], tensors[f"network.context.{name}"])
+    assert float(tensors["average.context.centre"]) == pytest.approx(1e4, rel=0.01)
 
 
 def test_replay_brings_back_rounds_it_would_forget():

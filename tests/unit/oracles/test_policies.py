@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -9,8 +11,9 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import CorruptFileError, NotFittedError
-from tacit.oracles import FinitePolicies, NetworkPolicies
-from tacit.seeding import generator
+from tacit.oracles import FinitePolicies, NetworkPolicies, policy_network
+from tacit.seeding import generator, initialisation
+from tacit.training import subset
 from tests import worlds
 
 
@@ -85,6 +88,36 @@ def test_a_second_search_starts_afresh():
     assert (chosen == (contexts.argmax(1) + 1) % 4).float().mean() > 0.9
     policies.maximise(contexts[:5], actions[:5], torch.zeros(5))
     assert (policies.scores(contexts).argmax(-1) == chosen).float().mean() < 0.9
+
+
+def encoder() -> tacit.encoders.Encoder:
+    with initialisation(generator(7, "elsewhere")):
+        made = tacit.Table(4).encoder()
+    made.prepare(torch.randn(50, 4, generator=generator(7, "rows")))
+    return made
+
+
+@pytest.mark.parametrize("warm_up", [0, 1])
+def test_the_search_starts_from_an_encoder_unless_nothing_is_to_be_warmed_up(monkeypatch, warm_up):
+    """The paper's policies, with a warm-up of 0, take over nothing from h."""
+    monkeypatch.setattr(policy_network, "EPOCHS", 0)
+    training = replace(worlds.ORACLE, warm_up=warm_up)
+    plain, offered = (NetworkPolicies(tacit.Table(4), 4, training, generator(0, "test")) for _ in range(2))
+    given = encoder()
+    plain.maximise(*decoded_rounds(200))
+    offered.maximise(*decoded_rounds(200), given)
+    expected = given.state_dict() if warm_up else subset(plain.tensors(), "network.context")
+    found = subset(offered.tensors(), "network.context")
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(value, expected[name]) for name, value in found.items())
+
+
+def test_what_is_learned_from_an_encoder_leaves_it_as_it_was(monkeypatch):
+    monkeypatch.setattr(policy_network, "EPOCHS", 2)
+    given, policies = encoder(), network()
+    before = {name: value.clone() for name, value in given.state_dict().items()}
+    policies.maximise(*decoded_rounds(300), given)
+    assert all(torch.equal(value, before[name]) for name, value in given.state_dict().items())
 
 
 @pytest.mark.parametrize("policies", [network(), FinitePolicies(torch.full((2, 3, 4), 0.5))])

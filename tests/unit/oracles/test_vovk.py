@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import CorruptFileError, InvalidInputError
-from tacit.oracles import VovkOracle
+from tacit.oracles import VovkOracle, vovk
 from tacit.oracles.vovk import regret_bound
 
 SIZES = st.tuples(st.integers(1, 6), st.integers(1, 3), st.integers(2, 3), st.integers(1, 60), st.integers(0, 2**32))
@@ -31,6 +31,27 @@ def regret(f: torch.Tensor, rounds, reward) -> float:
         losses += (f[:, x, a] - r) ** 2
         oracle.update(x[None], a[None], torch.tensor([r], dtype=torch.float64))
     return lost - float(losses.min())
+
+
+@pytest.mark.parametrize("chunk", [7, 2_048])
+def test_to_learn_again_is_to_learn_those_rounds_and_no_others(monkeypatch, source, chunk):
+    monkeypatch.setattr(vovk, "CHUNK", chunk)
+    f = candidates(5, 3, 2, source)
+    contexts, actions = torch.randint(3, (60,), generator=source), torch.randint(2, (60,), generator=source)
+    before, decoded = torch.rand(2, 60, generator=source, dtype=torch.float64)
+    again, fresh = VovkOracle(f), VovkOracle(f)
+    again.update(contexts, actions, before)
+    again.relearn(contexts, actions, decoded)
+    fresh.update(contexts, actions, decoded)
+    # Summed in parts or at once: the same but for rounding.
+    torch.testing.assert_close(again.tensors(), fresh.tensors(), atol=1e-12, rtol=1e-12)
+
+
+def test_exploration_rounds_pass_it_by(source):
+    f = candidates(5, 3, 2, source)
+    warm = VovkOracle(f)
+    warm.warm_up(torch.zeros(9).long(), torch.zeros(9).long(), torch.ones(9), None)
+    assert torch.equal(warm.tensors()["log_weights"], VovkOracle(f).tensors()["log_weights"])
 
 
 def drawn(sizes):
