@@ -16,7 +16,6 @@ from tacit.experiments.results import key
 from tacit.experiments.spec import Measured, Origin, Place, Row, Settings
 from tacit.inverse import base
 from tests import worlds
-from tests.unit.experiments.fake import striped
 
 PROBLEM = Problem(10, tacit.Image(28, 28), tacit.Image(28, 28))
 NETWORKS = tacit.Networks(on="cpu")
@@ -95,8 +94,6 @@ def test_the_whole_is_the_learner_as_it_comes():
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Place:
-    images = striped()
-    monkeypatch.setattr("tacit.environments.mnist.load", lambda data: (images, images[:200]))
     brief = replace(worlds.INVERSE, steps=100), replace(worlds.ORACLE, warm_up=20)
     monkeypatch.setattr(ablation, "Networks", lambda on: worlds.networks(*brief))
     monkeypatch.setattr(base, "SIGNIFICANCE", 0.0)
@@ -113,13 +110,6 @@ def test_a_cell_plays_all_its_rounds(small, name):
     assert found["trusted"]
     assert 0 <= found["test"] <= 1
     assert 1 / 15 <= found["progressive"] <= 0.4  # two thirds of the rounds count as a tenth
-
-
-def test_the_data_is_looked_for_before_anything_is_run(monkeypatch, tmp_path):
-    asked = []
-    monkeypatch.setattr(ablation, "load", asked.append)
-    Ablation().prepare(Place(data=tmp_path))
-    assert asked == [tmp_path]
 
 
 # -- what is made of the rows ------------------------------------------------------------------------------------------
