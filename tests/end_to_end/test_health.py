@@ -25,14 +25,14 @@ def played(kind, rounds: int = 1_500) -> tacit.Learner:
 DECODER = tacit.Decoder.from_assumption(alpha=1, theta=0.9, K=4)
 
 
-@pytest.mark.parametrize("kind", [worlds.on_policy, worlds.off_policy])
+@pytest.mark.parametrize("kind", [worlds.on_policy, worlds.off_policy, worlds.two_view])
 def test_a_learner_of_a_known_world_is_found_sound(kind):
     report = played(kind).health()
     assert report.verdict == "ok", str(report)
     assert (report.rounds, report.uniform) == (1_500, 1_000)
 
 
-@pytest.mark.parametrize("kind", [worlds.on_policy, worlds.off_policy])
+@pytest.mark.parametrize("kind", [worlds.on_policy, worlds.off_policy, worlds.two_view])
 def test_a_report_is_the_same_after_a_restart_and_changes_nothing(kind, tmp_path):
     learner = played(kind)
     said = str(learner.health())

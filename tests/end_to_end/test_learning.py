@@ -92,6 +92,27 @@ def test_with_networks_nearly_every_choice_becomes_right(kind, models):
     assert played.progressive > (0.5 if kind is worlds.on_policy else 0.4)
 
 
+def test_two_views_act_nearly_always_right_and_a_refinement_that_is_used_decodes_better():
+    kept = []
+    for seed in range(3):
+        environment = worlds.signs(seed)
+        # h learns for so short a time that there is something left to refine.
+        models = tacit.Networks(replace(worlds.INVERSE, steps=150), on="cpu")
+        acting = worlds.two_view(environment, models, 1_000, seed=seed)
+        played = play(environment, acting, 4_000, batch=20)
+        assert played.test > 0.95
+        assert played.progressive > 0.75  # 1,000 of the rounds count as a quarter: .81 at most
+        arrival = next(worlds.signs(seed).stream(1_000, 1_000))
+        actions = torch.arange(1_000) % 4
+        feedback, hidden = arrival.react(actions)
+        rounds = tacit.Interactions(arrival.contexts, actions, torch.full((1_000, 4), 0.25), feedback)
+        of_h = acting.decoder.decode(acting._inverse.posterior(rounds.contexts, rounds.feedback), actions)
+        missed, missed_by_h = ((decoded - hidden.values).abs().mean() for decoded in (acting._decode(rounds), of_h))
+        assert missed < 0.7 * missed_by_h if acting.refinement.kept else missed == missed_by_h
+        kept.append(acting.refinement.kept)
+    assert any(kept)
+
+
 def late(acting: tacit.Learner, environment: Environment, rounds: int, delay: int) -> None:
     """Every batch's feedback comes `delay` batches later, half of it before the other half."""
     waiting: list[tuple[tacit.Decision, Tensor]] = []

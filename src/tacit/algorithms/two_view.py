@@ -93,7 +93,7 @@ class TwoView(Learner):
         decoder: Decoder | None = None, schedule: Schedule | None = None, models: Models | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(Problem(actions, context, feedback), Networks() if models is None else models, decoder, seed)
-        self.explore = _checked(explore)
+        self.explore = _explore(explore)
         self.schedule = SquareRoot(STRENGTH) if schedule is None else schedule
         check_kind(self.schedule, Schedule, "schedule")
         self.refinement: Refinement | None = None
@@ -241,11 +241,11 @@ class TwoView(Learner):
         self.refinement = None if found is None else Refinement(*(int(n) for n in found[:3]), *found[3:].tolist())
 
 
-def _checked(explore: object) -> int | Literal["auto"]:
-    if isinstance(explore, str) and explore == "auto":
+def _explore(value: object) -> int | Literal["auto"]:
+    if isinstance(value, str) and value == "auto":
         return "auto"
     try:
-        return check_positive_count(explore, "explore")
+        return check_positive_count(value, "explore")
     except InvalidInputError as error:
         expected = 'expected "auto", or a whole number of rounds, at least 1'
-        raise InvalidInputError("explore", f"{expected}, got {explore!r}") from error
+        raise InvalidInputError("explore", f"{expected}, got {value!r}") from error

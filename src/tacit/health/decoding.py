@@ -12,6 +12,7 @@ from tacit.health import checks
 from tacit.health.evidence import Evidence
 from tacit.health.report import Check
 from tacit.health.statistics import Estimate, critical, information
+from tacit.inverse.base import FEWEST, worth
 
 NOT_ASKED = "not asked: too few uniform rounds"
 LITTLE = 0.1  # of one rewarded action in each context, decoded under uniform draws
@@ -85,8 +86,8 @@ def rarity(evidence: Evidence) -> Check:
 
 def sign(evidence: Evidence) -> Check:
     """Does the decoder in use point to the actions taken, or away from them?"""
-    if len(evidence.acted) < evidence.fewest:
-        return Check("sign", "ok", "not asked: too few rounds since the decoder was learned")
+    if not _own_tells(evidence):
+        return Check("sign", "ok", "not asked: since the decoder was learned, too little was left to chance")
     slope = _own_slope(evidence)
     z = critical()
     if slope.high(z) < 0:
@@ -104,7 +105,7 @@ def calibration(evidence: Evidence) -> Check:
     slopes = []
     if _gain(evidence).low(critical()) > 0:
         slopes.append(("on uniform rounds held out", _slope(evidence.honest, rounds.actions, rounds.probabilities)))
-    if len(evidence.acted) >= evidence.fewest:
+    if _own_tells(evidence):
         slopes.append(("since the decoder was learned", _own_slope(evidence)))
     if not slopes:
         return Check("calibration", "ok", "not asked: the posterior is at chance")
@@ -175,6 +176,12 @@ def _gain(evidence: Evidence) -> Estimate:
 
 def _slope(h: Tensor, actions: Tensor, probabilities: Tensor) -> Estimate:
     return Estimate.ratio(*information(h, actions, probabilities.double()))
+
+
+def _own_tells(evidence: Evidence) -> bool:
+    """Whether the rounds since the decoder was learned leave enough to chance: a greedy policy's say nothing of h."""
+    acted = evidence.acted
+    return len(acted) >= evidence.fewest and worth(acted.rounds.probabilities) >= FEWEST
 
 
 def _own_slope(evidence: Evidence) -> Estimate:

@@ -11,7 +11,7 @@ import torch
 
 import tacit
 from tacit.decoder import Decoder
-from tacit.health import Health, examine
+from tacit.health import Health, Sample, examine
 from tacit.health.statistics import LEVEL
 from tests.unit.health.made import BEST, CONTEXTS, LATER, SIGNS, UNIFORM, Ill, K, made
 
@@ -93,6 +93,22 @@ def test_all_questions_are_asked_where_there_is_enough_to_go_by():
     assert [check.name for check in found.checks if "not asked" in check.finding] == []
     assert found.rounds == UNIFORM + LATER
     assert found.uniform == UNIFORM
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounds_of_a_policy_that_leaves_hardly_anything_to_chance_are_not_judged_by(seed):
+    """A handful of other actions among a thousand: their standard error would be a guess."""
+    subject, sample = made(ACTING, seed=seed)
+    seen = sample.kept()
+    taken = torch.nn.functional.one_hot(seen.rounds.actions, K)
+    greedy = torch.where(seen.uniform[:, None], 1 / K, 0.001 + 0.996 * taken)
+    sure, rounds = Sample(), replace(seen.rounds, probabilities=greedy)
+    sure.add(rounds, torch.where(seen.uniform, torch.nan, 0.5))
+    found = examine(subject, sure)
+    assert found["sign"].finding.startswith("not asked")
+    assert "since the decoder was learned" not in found["calibration"].finding
+    # As ever where there is enough to judge by.
+    assert examine(subject, sample)["sign"].severity == "broken"
 
 
 def test_too_few_rounds_raise_no_other_alarm():
