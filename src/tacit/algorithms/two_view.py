@@ -47,6 +47,7 @@ STRENGTH = 16.0  # of exploitation: gamma_t = STRENGTH sqrt(K t)
 # knows a good action nearly everywhere.
 FIRST, LAST = 200, 800
 KNOWN, BEST = 0.75, 0.9  # of what the best known tenth of the contexts promises, on average over all contexts
+HOLE, HOLES = 0.2, 0.05  # contexts that promise less than this of it, and how many of them there may be
 GAINED = 0.02  # less than this from twice the rounds: no use in waiting
 
 
@@ -154,8 +155,10 @@ class TwoView(Learner):
     def _check_known(self, contexts: Tensor) -> None:
         """Refuse to act while a good action is not known nearly everywhere, unless waiting brings no more of them."""
         best = self._all_values(contexts).amax(1)
-        before, self._known = self._known, float(best.mean() / best.quantile(BEST))
-        if self._known < KNOWN and self._known - before > GAINED:
+        best = best / best.quantile(BEST)
+        before, self._known = self._known, float(best.mean())
+        enough = self._known >= KNOWN and float((best < HOLE).float().mean()) <= HOLES
+        if not enough and self._known - before > GAINED:
             raise UntrustworthyDecoderError(
                 f"a good action is known for {100 * self._known:.0f} % of contexts only, and more exploration helps"
             )
