@@ -137,7 +137,8 @@ class Refined(Experiment):
         lines = []
         for problem, called in CALLED.items():
             runs = _runs(rows, problem)
-            mine, theirs = [run["learner"] for run in runs], [run["sighted"] for run in runs if run["sighted"]["seconds"]]
+            mine = [run["learner"] for run in runs]
+            theirs = [run["sighted"] for run in runs if run["sighted"]["seconds"]]
             explored = [run["explored"] for run in runs if run["explored"]]
             worst = min(_all(mine, "test"))
             lines.append((

@@ -29,7 +29,7 @@ class DataSet:
 
 SETS = {
     "digits": DataSet("digits, 8 x 8 pixels", 14_380),
-    "fashion": DataSet("Fashion-MNIST", 60_000),
+    "fashion": DataSet("Fashion-MNIST", 30_000),
     "penbased": DataSet("penbased: digits, as a pen's path", tables.ROUNDS),
     "satimage": DataSet("satimage: ground from a satellite", tables.ROUNDS),
     "optdigits": DataSet("optdigits: digits, as counts of pixels", tables.ROUNDS),
@@ -52,7 +52,7 @@ Beside it plays a learner that sees every reward, with the same networks, the sa
 as the first one chose to draw. The **share of true reward** is the test accuracy of the learner that sees no reward
 divided by that of the one that sees them all, seed by seed: what is lost by not being told.
 
-Fashion-MNIST shows each training image once. The other sets are smaller: four fifths of their rows come up again and
+Fashion-MNIST shows half of its training images, each once. The other sets are smaller: four fifths of their rows come up again and
 again, every time with feedback drawn anew. Test accuracy is on rows or images that nobody ever learns from.
 """.strip()
 
