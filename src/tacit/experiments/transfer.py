@@ -52,8 +52,9 @@ Beside it plays a learner that sees every reward, with the same networks, the sa
 as the first one chose to draw. The **share of true reward** is the test accuracy of the learner that sees no reward
 divided by that of the one that sees them all, seed by seed: what is lost by not being told.
 
-Fashion-MNIST shows half of its training images, each once. The other sets are smaller: four fifths of their rows come up again and
-again, every time with feedback drawn anew. Test accuracy is on rows or images that nobody ever learns from.
+Fashion-MNIST shows half of its training images, each once. The other sets are smaller: four fifths of their rows come
+up again and again, every time with feedback drawn anew. Test accuracy is on rows or images that nobody ever learns
+from.
 """.strip()
 
 

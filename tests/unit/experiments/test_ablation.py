@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 import tacit
 from tacit.encoders import Problem
-from tacit.experiments import ablation
 from tacit.experiments import results as stored
 from tacit.experiments.ablation import SEEDS, VARIANTS, Ablation, made
 from tacit.experiments.refined import SEEDS as SEEDS_OF_REFINED
 from tacit.experiments.results import key
 from tacit.experiments.spec import Measured, Origin, Place, Row, Settings
-from tacit.inverse import base
-from tests import worlds
 
 PROBLEM = Problem(10, tacit.Image(28, 28), tacit.Image(28, 28))
 NETWORKS = tacit.Networks(on="cpu")
@@ -38,7 +33,7 @@ def test_every_part_is_left_out_on_every_seed_and_on_none_that_was_looked_at():
     assert [(cell["without"], cell["seed"]) for cell in cells] == [(name, s) for name in VARIANTS for s in SEEDS]
     assert len(SEEDS) == 4
     assert not set(SEEDS) & {*range(3), *SEEDS_OF_REFINED}
-    assert {(cell["rounds"], cell["explore"]) for cell in cells} == {(12_000, 2_000)}
+    assert {(cell["rounds"], cell["explore"]) for cell in cells} == {(6_000, 1_500)}
 
 
 def test_quick_cells_are_none_of_the_published_ones():
@@ -70,10 +65,8 @@ DIFFERENCES: dict[str, dict[str, object]] = {
     "contrast": {"inverse.contrast": 0, "inverse.contrast_steps": 0},
     "augmentation": {"inverse.augment": False, "oracle.augment": False},
     "averages": {"inverse.average": 0, "oracle.average": 0},
-    "dropout": {"inverse.dropout": 0},
     "wide_ramp": {"decoder": tacit.Decoder.from_assumption(1, 1, 10)},
     "replay": {"oracle.replay": 0},
-    "strength": {"schedule": tacit.SquareRoot(1.0)},
 }
 
 
@@ -92,24 +85,16 @@ def test_the_whole_is_the_learner_as_it_comes():
 # -- a cell ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Place:
-    brief = replace(worlds.INVERSE, steps=100), replace(worlds.ORACLE, warm_up=20)
-    monkeypatch.setattr(ablation, "Networks", lambda on: worlds.networks(*brief))
-    monkeypatch.setattr(base, "SIGNIFICANCE", 0.0)
-    return Place()
-
-
+@pytest.mark.filterwarnings("ignore::tacit.DecoderWarning")  # hardly trained, it may well understand nothing
 @pytest.mark.parametrize("name", ["whole", "refinement"])
-def test_a_cell_plays_all_its_rounds(small, name):
-    cell: Settings = {"without": name, "rounds": 600, "explore": 400, "seed": 40}
+def test_a_cell_plays_all_its_rounds(name):
+    cell: Settings = {"without": name, "rounds": 600, "explore": 400, "seed": 40, "brief": True}
     heard: list[int] = []
-    found = Ablation().run_cell(cell, small, heard.append)
+    found = Ablation().run_cell(cell, Place(), heard.append)
     assert sum(heard) == Ablation().rounds(cell) == 600
     assert found.keys() == measured(Ablation().cells(quick=False)[0]).keys()
-    assert found["trusted"]
     assert 0 <= found["test"] <= 1
-    assert 1 / 15 <= found["progressive"] <= 0.4  # two thirds of the rounds count as a tenth
+    assert 0 <= found["progressive"] <= 0.4  # two thirds of the rounds count as a tenth
 
 
 # -- what is made of the rows ------------------------------------------------------------------------------------------

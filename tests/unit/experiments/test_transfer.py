@@ -161,7 +161,7 @@ def test_shares_are_taken_seed_by_seed():
 def test_the_table_has_a_line_for_each_set():
     (table,) = Transfer().tables(rows())
     assert [line[0] for line in table.lines] == [each.called for each in SETS.values()]
-    assert table.lines[1][1:] == ("5", "60,000", "250", "43.0 % ± 2.6 %", "80.0 % ± 0.0 %", "53.8 % ± 3.2 %")
+    assert table.lines[1][1:] == ("5", "30,000", "250", "43.0 % ± 2.6 %", "80.0 % ± 0.0 %", "53.8 % ± 3.2 %")
     assert all(len(line) == len(table.header) for line in table.lines)
     assert "over 4 seeds" in table.note
     assert "never understood" not in table.note
