@@ -46,6 +46,10 @@ made in batches of {BATCH}. `TwoView` plays with {N:,} uniform rounds, with as m
 rewards left to chance. Beside it plays a learner that sees every reward, with the same networks, schedule and number of
 uniform rounds. `OffPolicy` is Algorithm 1 with the networks as they come. {len(EARLY_SEEDS)} runs that end after
 N = {FEWER:,} show whether inverse models always train: one that is no better than chance counts as chance.
+
+Where the learner chooses how long to explore, two of the four seeds (10 and 12) first acted after {FEWER:,} rounds
+without one of the digits and ended at .906 and .891 test accuracy. Only then did it begin to count contexts of which
+nothing is known, and these two were played again: that line is not from seeds that nobody had looked at.
 """.strip()
 
 
