@@ -166,9 +166,10 @@ class Refined(Experiment):
             band("tacit: decoded reward, all it ever sees", mine, "decoded"),
             band("sees every reward", theirs, "hidden", dashed=True),
         )
-        note = f"Mean and standard deviation over {len(runs)} seeds. Uniform rounds count as 1/10 and decode nothing."
+        note = f"Mean and standard deviation over {len(runs)} seeds of means of {WINDOW} rounds. "
+        note += "Uniform rounds count as 1/10 and decode nothing."
         title = "MNIST, exploring as long as it has to"
-        return [Plot("rewards", title, "round", f"reward per round (mean of {WINDOW} rounds)", curves, note=note)]
+        return [Plot("rewards", title, "round", "reward per round", curves, note=note)]
 
 
 def _short(cell: Settings) -> Settings:
