@@ -25,9 +25,16 @@ def close(entry: Json) -> object:
 
 @pytest.mark.parametrize("name", sorted(CLASSES))
 def test_every_published_figure_follows_from_the_stored_cells(name):
-    recomputed = stored.recomputed(RESULTS, [named(name)])
-    published = {figure: entry for figure, entry in stored.published(RESULTS).items() if figure.split(".")[0] == name}
+    experiment = named(name)
+    recomputed = stored.recomputed(RESULTS, [experiment])
+    everything = stored.published(RESULTS)
+    published = {figure: entry for figure, entry in everything.items() if stored.made_by(experiment, entry)}
     assert published == {figure: close(entry) for figure, entry in recomputed.items()}
+
+
+def test_every_published_figure_is_of_an_experiment_that_there_is():
+    for entry in stored.published(RESULTS).values():
+        assert sum(stored.made_by(experiment, entry) for experiment in every()) == 1
 
 
 def test_something_is_published():

@@ -153,14 +153,15 @@ def publish(results: Results, experiment: Experiment, rows: list[Row]) -> None:
     """Put an experiment's figures in the place of its earlier ones; those of others stay."""
     if results.quick:
         raise ExperimentError(f"{experiment.name}: a quick run is never published")
-    own = f"tacit experiment {experiment.name} "
-    others = {name: entry for name, entry in published(results).items() if not f"{_made_by(entry)} ".startswith(own)}
+    others = {name: entry for name, entry in published(results).items() if not made_by(experiment, entry)}
     merged = others | figures(experiment, rows)
     write_json(results.folder / FIGURES, {name: merged[name] for name in sorted(merged)})
 
 
-def _made_by(entry: Json) -> Json:
-    return entry.get("command") if isinstance(entry, dict) else None
+def made_by(experiment: Experiment, entry: Json) -> bool:
+    """Whether a published figure is this experiment's: others of its family have figures of their own."""
+    command = entry.get("command") if isinstance(entry, dict) else None
+    return f"{command} ".startswith(f"tacit experiment {experiment.name} ")
 
 
 def _document(row: Row) -> Json:

@@ -22,12 +22,14 @@ from tacit.experiments.spec import Place, Row
 from tests.unit.experiments.fake import Fake, values
 
 SCRIPT = """
+import signal
 from pathlib import Path
 from tacit.experiments.results import Results
 from tacit.experiments.runner import run
 from tacit.experiments.spec import Place
 from tests.unit.experiments.fake import Fake
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # who is started in the background ignores it
     run(Fake(((1, "{trouble}"),), Path("{cure}")), Results(Path("{folder}")), Place(), {jobs})
 """
 
@@ -171,7 +173,7 @@ def test_an_interrupt_ends_the_cells_side_by_side_without_a_word_from_them(resul
     while len(results.rows(Fake())) < 2 and process.poll() is None:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate()  # returns when nobody is left who could write
+    _, errors = process.communicate(timeout=60)  # returns when nobody is left who could write
     assert errors.count("Traceback") == 1  # the parent's own
     assert errors.endswith("KeyboardInterrupt\n")
     assert values(results.rows(Fake())) == [0, 2]
