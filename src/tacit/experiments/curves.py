@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from tacit.evaluation.progressive import Curve as Progress
+from tacit.evaluation.progressive import Played
 from tacit.experiments.spec import Curve, Measured
 from tacit.storage import Json
 
@@ -25,6 +26,14 @@ def windowed(progress: Progress, window: int) -> Measured:
 
     rounds: list[Json] = [int(end) for end in total.cumsum(0)]
     return {"rounds": rounds, "hidden": means(progress.hidden_means()), "decoded": means(progress.decoded_means())}
+
+
+def whole(played: Played, window: int) -> Measured:
+    """A run as a cell keeps it."""
+    return {
+        "progressive": played.progressive, "test": played.test, "seconds": played.seconds,
+        "curve": windowed(played.curve, window),
+    }  # fmt: skip
 
 
 def after_exploration(progress: Progress) -> Measured:

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 from tacit.algorithms import OffPolicy, TwoView
 from tacit.environments.mnist import load, mnist
-from tacit.evaluation.progressive import Played, play
+from tacit.evaluation.progressive import play
 from tacit.evaluation.sighted import play_sighted
 from tacit.experiments.brief import networks
-from tacit.experiments.curves import band, windowed
+from tacit.experiments.curves import band, whole
 from tacit.experiments.spec import Advance, Experiment, Figure, Measured, Place, Plot, Row, Settings, Table
 
 Values: TypeAlias = Any  # what a row's JSON holds under a name that is known
@@ -102,7 +102,7 @@ class Refined(Experiment):
         played = play(environment, learner, s["rounds"], BATCH, advance)
         fit = learner.fit_quality
         found: Measured = {
-            "learner": _measured(played),
+            "learner": whole(played, WINDOW),
             "inverse_loss": None if fit is None else fit.loss,
             "trusted": not learner.exploring,
             "explored": None,
@@ -112,10 +112,10 @@ class Refined(Experiment):
         if isinstance(learner, TwoView):
             found |= {"explored": learner.explored, "refinement": str(learner.refinement)}
             if s.get("sighted"):
-                found["sighted"] = _measured(play_sighted(
+                found["sighted"] = whole(play_sighted(
                     environment, learner.explored, models, s["rounds"], BATCH,
                     schedule=learner.schedule, seed=s["seed"], advance=advance,
-                ))  # fmt: skip
+                ), WINDOW)  # fmt: skip
         return found
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Figure]:
@@ -175,15 +175,6 @@ class Refined(Experiment):
 def _short(cell: Settings) -> Settings:
     explore = "auto" if cell["explore"] == "auto" else QUICK
     return {"rounds": QUICK if cell["problem"] == "early" else 3 * QUICK, "explore": explore, "brief": True}
-
-
-def _measured(played: Played) -> Measured:
-    return {
-        "progressive": played.progressive,
-        "test": played.test,
-        "seconds": played.seconds,
-        "curve": windowed(played.curve, WINDOW),
-    }
 
 
 def _runs(rows: Sequence[Row], problem: str) -> list[Values]:

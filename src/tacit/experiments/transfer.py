@@ -10,10 +10,10 @@ from tacit.algorithms import TwoView
 from tacit.environments import fashion, tables
 from tacit.environments.classification import Classification
 from tacit.environments.digits import digits
-from tacit.evaluation.progressive import Played, play
+from tacit.evaluation.progressive import play
 from tacit.evaluation.sighted import play_sighted
 from tacit.experiments.brief import networks
-from tacit.experiments.curves import band, windowed
+from tacit.experiments.curves import band, whole
 from tacit.experiments.spec import Advance, Experiment, Figure, Measured, Place, Plot, Row, Settings, Table
 
 Values: TypeAlias = Any  # what a row's JSON holds under a name that is known
@@ -104,8 +104,8 @@ class Transfer(Experiment):
             "actions": problem.actions,
             "explored": learner.explored,
             "understood": not learner.exploring,
-            "learner": _measured(played),
-            "sighted": _measured(sighted),
+            "learner": whole(played, WINDOW),
+            "sighted": whole(sighted, WINDOW),
         }
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Figure]:
@@ -152,16 +152,6 @@ def world(name: str, seed: int, place: Place) -> Classification:
     if name == "digits":
         return digits(seed, place.device, PASSES)
     return tables.tabular(name, seed, place.device)
-
-
-
-def _measured(played: Played) -> Measured:
-    return {
-        "progressive": played.progressive,
-        "test": played.test,
-        "seconds": played.seconds,
-        "curve": windowed(played.curve, WINDOW),
-    }
 
 
 def _runs(rows: Sequence[Row], name: str) -> list[Values]:
